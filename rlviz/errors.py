@@ -1,0 +1,88 @@
+"""The errors that rlviz raises: each names the file, what is wrong, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = [
+    "ExportNeeded",
+    "NoReports",
+    "NotAnExport",
+    "RlvizError",
+    "UnfinishedCapture",
+    "UnreadableReport",
+]
+
+
+class RlvizError(Exception):
+    """Something about one input that rlviz cannot work with.
+
+    Parameters
+    ----------
+    path : Path or str
+        The input it is about.
+    problem : str
+        What is wrong, in one sentence.
+    remedy : str, optional
+        What to do or to run.
+
+    Examples
+    --------
+    >>> print(RlvizError("w.sqlite", "it is empty.", "Export it again."))
+    w.sqlite: it is empty.
+    Export it again.
+    """
+
+    def __init__(self, path: Path | str, problem: str, remedy: str = "") -> None:
+        self.path = Path(path)
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(path, problem, remedy)
+
+    def __str__(self) -> str:
+        # Only the file's own name: a message ends up in logs and pages, the folder is private.
+        head = f"{self.path.name}: {self.problem}"
+        return f"{head}\n{self.remedy}" if self.remedy else head
+
+
+class NotAnExport(RlvizError):
+    """The file is no SQLite export of nsys."""
+
+
+class UnreadableReport(RlvizError):
+    """The file is a report, but it cannot be read: cut off, damaged, locked away."""
+
+
+class ExportNeeded(RlvizError):
+    """A ``.nsys-rep`` that has no export yet, and no nsys here to make one."""
+
+
+class UnfinishedCapture(RlvizError):
+    """A ``.qdstrm``: nsys was killed before it wrote the report."""
+
+
+class NoReports(RlvizError):
+    """Nothing could be loaded; `reasons` tells why, one error an input.
+
+    Parameters
+    ----------
+    path : Path or str
+        What was asked for.
+    problem, remedy : str
+        As for `RlvizError`.
+    reasons : sequence of RlvizError
+        What was wrong with each input that was found.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        problem: str,
+        remedy: str = "",
+        reasons: tuple[RlvizError, ...] = (),
+    ) -> None:
+        super().__init__(path, problem, remedy)
+        self.reasons = reasons
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *(f"- {reason}" for reason in self.reasons)])

@@ -1,0 +1,1 @@
+"""What is drawn, and the three ways of drawing it."""

@@ -1,0 +1,84 @@
+"""The one place that decides what a colour is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["COLORS", "LABELS", "SURFACE", "Theme"]
+
+Theme = Literal["light", "dark", "print"]
+
+# Okabe and Ito's palette for colour-blind readers (https://jfly.uni-koeln.de/color/).
+COLORS: dict[str, str] = {
+    "generation": "#56b4e9",
+    "logprobs": "#009e73",
+    "training": "#e69f00",
+    "refit": "#cc79a7",
+    "reward": "#d55e00",
+    "communication": "#0072b2",
+    "copy": "#999999",
+    "graph": "#7f5fa8",
+    "compute": "#4f9fa8",
+    "other": "#8a8f98",
+    "range": "#5f6b7a",
+}
+
+LABELS: dict[str, str] = {
+    "generation": "generation",
+    "logprobs": "logprobs",
+    "training": "training",
+    "refit": "refit",
+    "reward": "reward",
+    "communication": "communication",
+    "copy": "copy",
+    "graph": "graph launch",
+    "compute": "compute",
+    "other": "other",
+    "range": "NVTX range",
+}
+
+# Surfaces and ink of the chart itself, a set a theme.
+SURFACE: dict[Theme, dict[str, str]] = {
+    "light": {
+        "page": "#ffffff",
+        "band": "#f6f7f9",
+        "ink": "#1c1e21",
+        "muted": "#6b7280",
+        "grid": "#e5e7eb",
+        "shade": "#d1d5db",
+        "boundary": "#9ca3af",
+        "generation": "#1f6f9f",
+        "training": "#8a5a00",
+        "colocated": "#00664c",
+        "refit": "#a14e7f",
+        "alert": "#b00020",
+    },
+    "dark": {
+        "page": "#111318",
+        "band": "#1a1d24",
+        "ink": "#e6e8eb",
+        "muted": "#9aa1ab",
+        "grid": "#2b2f37",
+        "shade": "#3a3f49",
+        "boundary": "#6b7280",
+        "generation": "#7cc7f0",
+        "training": "#f0b43c",
+        "colocated": "#3cc79a",
+        "refit": "#e39cc4",
+        "alert": "#ff7a85",
+    },
+    "print": {
+        "page": "#ffffff",
+        "band": "#ffffff",
+        "ink": "#000000",
+        "muted": "#444444",
+        "grid": "#dddddd",
+        "shade": "#bbbbbb",
+        "boundary": "#777777",
+        "generation": "#1f6f9f",
+        "training": "#8a5a00",
+        "colocated": "#00664c",
+        "refit": "#a14e7f",
+        "alert": "#a00000",
+    },
+}

@@ -1,0 +1,239 @@
+"""What to draw, in no library's words.
+
+A `Scene` is the whole chart as numbers: Bokeh, matplotlib and the page only draw it. Times are
+float64 seconds from the run's start. Heights are in row units, downwards from 0 at the top; a
+row's band is about 0.8 high. Names and colours are codes into tables, so that columns stay small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Float = NDArray[np.float64]
+    Code = NDArray[np.int32]
+    Flag = NDArray[np.bool_]
+
+__all__ = [
+    "Bars",
+    "Bracket",
+    "Line",
+    "Overlays",
+    "Overview",
+    "PoolBand",
+    "Row",
+    "Scene",
+    "Shade",
+]
+
+PoolName = Literal["generation", "training", "colocated", "other"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the chart: a GPU, or a worker that has no GPU data.
+
+    Parameters
+    ----------
+    row : int
+        The row's number, as in ``run.rows``.
+    top, bottom : float
+        The band, in row units; ``top < bottom``.
+    label, host : str
+        "GPU 4 vllm 0"; host name, or "" when unknown.
+    pool : str
+        The pool it stands in.
+    gpu_data : bool
+        False: the row is hatched, its busy time is unknown.
+    busy_share : float or None
+        Busy time over captured time, whole run; None when unknown.
+    details : dict of str to str
+        What hover tells of the row: GPU name, bus, pid, role, report.
+    """
+
+    row: int
+    top: float
+    bottom: float
+    label: str
+    host: str
+    pool: PoolName
+    gpu_data: bool
+    busy_share: float | None
+    details: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PoolBand:
+    """The rows of one pool, `top` to `bottom` in row units, brackets included."""
+
+    name: PoolName
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True)
+class Bars:
+    """GPU activity: one bar a bucket or an event; all arrays have shape (n,).
+
+    Parameters
+    ----------
+    left, right : ndarray of float64
+        Seconds; ascending within a row.
+    top, bottom : ndarray of float64
+        Row units; the height is the busy share of the bar's time.
+    row, name, color : ndarray of int32
+        Row number; code into ``Scene.names``; code into ``Scene.colors``.
+    count : ndarray of int32
+        Events the bar stands for; 1 is an event, more is an aggregate and must say so.
+    busy_s : ndarray of float64
+        Union busy seconds inside the bar.
+    name_share : ndarray of float64
+        Share of the bar's event time that `name` has.
+    """
+
+    left: Float
+    right: Float
+    top: Float
+    bottom: Float
+    row: Code
+    name: Code
+    color: Code
+    count: Code
+    busy_s: Float
+    name_share: Float
+
+
+@dataclass(frozen=True)
+class Overlays:
+    """NVTX ranges on the rows; all arrays have shape (n,).
+
+    Parameters
+    ----------
+    left, right, top, bottom : ndarray of float64
+        As in `Bars`; nested ranges are inset.
+    row, name, domain, thread, color, depth : ndarray of int32
+        Row number; codes into ``Scene.names`` (name, domain, thread) and ``Scene.colors``;
+        nesting depth from 0.
+    count : ndarray of int32
+        Ranges it stands for: more than 1 where slivers were merged.
+    truncated : ndarray of bool
+        True: the capture ended first, so the right edge is open.
+    parent_share : ndarray of float64
+        Duration over the parent's duration; NaN at depth 0.
+    shown : ndarray of bool
+        False: off until asked for (domains such as NCCL).
+    """
+
+    left: Float
+    right: Float
+    top: Float
+    bottom: Float
+    row: Code
+    name: Code
+    domain: Code
+    thread: Code
+    color: Code
+    depth: Code
+    count: Code
+    truncated: Flag
+    parent_share: Float
+    shown: Flag
+
+
+@dataclass(frozen=True)
+class Shade:
+    """A part of a row where idle is not idle: not captured, a profiler edge, or no GPU data."""
+
+    row: int
+    left: float
+    right: float
+    top: float
+    bottom: float
+    kind: Literal["not_captured", "edge", "no_gpu_data"]
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """An iteration's bracket above a pool: "Train 4" from `left` to `right`, at height `y`."""
+
+    pool: PoolName
+    left: float
+    right: float
+    y: float
+    text: str
+    partial: bool
+    iteration: int | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A vertical line through all rows at `at` seconds: an iteration's boundary or a refit."""
+
+    at: float
+    kind: Literal["boundary", "refit"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A pool's busy share over the whole run: `share[i]` between `edges[i]` and `edges[i + 1]`."""
+
+    pool: PoolName
+    edges: Float
+    share: Float
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything that a drawing of the chart needs.
+
+    Parameters
+    ----------
+    title, subtitle, caption : str
+        Above and below the chart: the run; its numbers; alignment and completeness.
+    simulated : bool
+        Drawn as such wherever the chart is shown.
+    start_s, end_s : float
+        The first view: the hull of GPU activity, else of all ranges.
+    first_s, last_s : float
+        The limits of panning: the hull of all capture windows.
+    height : float
+        Row units of the whole drawing area.
+    run_start_utc_ns : int or None
+        UTC of second 0, for absolute time on hover; None when no report has one.
+    names : tuple of str
+        Texts that the codes of `bars` and `overlays` point to. Hostile: never into HTML unescaped.
+    colors : tuple of str
+        Colour keys of ``rlviz.view.palette``.
+    iterations : tuple of (int, float, float, bool)
+        Number, start and end in seconds, partial; empty when none is known.
+    notes : tuple of str
+        Diagnostics worth a line below the chart.
+    """
+
+    title: str
+    subtitle: str
+    caption: str
+    simulated: bool
+    start_s: float
+    end_s: float
+    first_s: float
+    last_s: float
+    height: float
+    run_start_utc_ns: int | None
+    names: tuple[str, ...]
+    colors: tuple[str, ...]
+    rows: tuple[Row, ...]
+    pools: tuple[PoolBand, ...]
+    bars: Bars
+    overlays: Overlays
+    shades: tuple[Shade, ...]
+    brackets: tuple[Bracket, ...]
+    lines: tuple[Line, ...]
+    overview: tuple[Overview, ...]
+    iterations: tuple[tuple[int, float, float, bool], ...] = ()
+    notes: tuple[str, ...] = ()
