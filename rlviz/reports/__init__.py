@@ -1,0 +1,1 @@
+"""What nsys wrote, as it stands: find, probe, read and identify reports."""
