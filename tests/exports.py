@@ -17,11 +17,13 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from tests.schema import FROM_2022, GENERATIONS, TABLES, columns_of, version_of
+
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-__all__ = ["GENERATIONS", "SECRET", "UTC_NS", "Export"]
+__all__ = ["SECRET", "UTC_NS", "Export"]
 
 UTC_NS = 1_790_000_000_000_000_000
 """UTC at the start of a collection, unless a test says otherwise."""
@@ -30,62 +32,6 @@ _BOOT_UTC_NS = UTC_NS - 700_000_000_000_000
 
 SECRET = "hf_CANARY_MUST_NOT_LEAVE_THE_REPORT"
 """Planted in the environment of every export that has one."""
-
-GENERATIONS = {
-    "2020": "",
-    "2.9.1": "2022.2.1.31",
-    "3.0.0": "2022.4.2.1",
-    "3.1.2": "2023.1.2.43",
-    "3.7.2": "2023.4.4.54",
-    "3.20.2": "2025.3.1.90",
-    "3.25.0": "2026.2.1.210",
-}
-"""Schema version to the version of nsys that wrote it; 2020 wrote neither."""
-
-_FROM_2022 = (2, 9)
-
-# "column@version" exists from that version of the schema; columns are INTEGER unless typed.
-_LAUNCH = "deviceId contextId greenContextId@3.7.2 streamId correlationId globalPid"
-_TABLES = {
-    "CUPTI_ACTIVITY_KIND_KERNEL": f"start end {_LAUNCH} demangledName shortName mangledName"
-    " launchType cacheConfig registersPerThread gridX gridY gridZ blockX blockY blockZ"
-    " staticSharedMemory dynamicSharedMemory localMemoryPerThread localMemoryTotal gridId"
-    " sharedMemoryExecuted graphNodeId sharedMemoryLimitConfig qmdBulkReleaseDone@3.24"
-    " qmdPreexitDone@3.24 qmdLastCtaDone@3.24 graphId@3.24 clusterX@3.24 clusterY@3.24"
-    " clusterZ@3.24 clusterSchedulingPolicy@3.24 maxPotentialClusterSize@3.24"
-    " maxActiveClusters@3.24 sharedMemoryRequestedPercentage@3.25"
-    " tensorSizeMinusOneElements:TEXT@3.25",
-    "CUPTI_ACTIVITY_KIND_MEMCPY": f"start end {_LAUNCH} bytes copyKind deprecatedSrcId srcKind"
-    " dstKind srcDeviceId srcContextId dstDeviceId dstContextId migrationCause graphNodeId"
-    " virtualAddress copyCount@3.20",
-    "CUPTI_ACTIVITY_KIND_MEMSET": f"start end {_LAUNCH} value bytes graphNodeId memKind",
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": f"start end {_LAUNCH} graphId graphExecId",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "start end eventClass globalTid correlationId nameId"
-    " returnValue callchainId",
-    "NVTX_EVENTS": "start end eventType rangeId category color text:TEXT globalTid endGlobalTid"
-    " textId domainId uint64Value int64Value doubleValue:REAL uint32Value int32Value"
-    " floatValue:REAL jsonTextId@2.9 jsonText:TEXT@2.9 binaryData:TEXT@3.16",
-    "StringIds": "id:INTEGER_PRIMARY_KEY value:TEXT",
-    "ThreadNames": "nameId priority globalTid",
-    "PROCESSES": "globalPid@2.9 pid@2.9 name:TEXT@2.9",
-    "TARGET_INFO_SESSION_START_TIME": "utcEpochNs@2.9 utcTime:TEXT@2.9 localTime:TEXT@2.9"
-    " systemClockNs@3.24.7",
-    "TARGET_INFO_SYSTEM_ENV": "globalVid devStateName:TEXT name:TEXT nameEnum value:TEXT",
-    "TARGET_INFO_GPU": "vmId@2.9 id@2.9 name:TEXT@2.9 busLocation:TEXT@2.9 totalMemory@2.9"
-    " smCount@2.9 uuid:TEXT@2.9 chipName:TEXT@2.9 cuDevice@2.9",
-    "TARGET_INFO_CUDA_DEVICE": "gpuId@3.17 cudaId@3.17 pid@3.17 uuid:TEXT@3.24.7"
-    " numMultiprocessors@3.24.7",
-    "TARGET_INFO_CUDA_CONTEXT_INFO": "nullStreamId@3.7.2 hwId@3.7.2 vmId@3.7.2 processId@3.7.2"
-    " deviceId@3.7.2 contextId@3.7.2 parentContextId@3.7.2 isGreenContext@3.7.2",
-    "ANALYSIS_DETAILS": "globalVid@2.9 duration@2.9 startTime@2.9 stopTime@2.9",
-    "EXPORT_META_DATA": "name:TEXT value:TEXT",
-    "META_DATA_EXPORT": "name:TEXT value:TEXT",
-    "META_DATA_CAPTURE": "name:TEXT value:TEXT",
-}
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return (1,) if text == "2020" else tuple(int(part) for part in text.split("."))
 
 
 class Export:
@@ -96,7 +42,7 @@ class Export:
     path : Path
         File to write; folders above it are made.
     schema : str
-        One of `GENERATIONS`.
+        One of `tests.schema.GENERATIONS`.
     pid : int
         Process that rows belong to unless they say otherwise.
     host : str or None
@@ -130,7 +76,7 @@ class Export:
         self.path = path
         self.pid = pid
         self._schema = schema
-        self._version = _version(schema)
+        self._version = version_of(schema)
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self._strings: dict[str, int] = {}
         self._correlation = 0
@@ -139,7 +85,7 @@ class Export:
         if host is not None:
             self._write_environment(host, {"HF_TOKEN": SECRET, **(environment or {})})
         if not lazy:
-            for table in _TABLES:
+            for table in TABLES:
                 if "META_DATA" not in table:  # its name depends on the generation
                     self._rows.setdefault(table, [])
 
@@ -390,7 +336,7 @@ class Export:
         return int(row["correlationId"])
 
     def _write_identity(self, utc_ns: int | None, duration_ns: int | None, launch_ns: int) -> None:
-        if self._version < _FROM_2022:
+        if self._version < FROM_2022:
             return
         system_clock = (UTC_NS if utc_ns is None else utc_ns) - _BOOT_UTC_NS
         start = system_clock if self._version >= (3, 24, 7) else launch_ns
@@ -436,12 +382,7 @@ class Export:
     def _write_table(
         self, connection: sqlite3.Connection, table: str, rows: list[dict[str, Any]]
     ) -> None:
-        columns: dict[str, str] = {}
-        for word in _TABLES[table].split():
-            column, _, since = word.partition("@")
-            if not since or self._version >= _version(since):
-                name, _, kind = column.partition(":")
-                columns[name] = kind.replace("_", " ") or "INTEGER"
+        columns = columns_of(table, self._version)
         if not columns:  # the table came with a later generation
             return
         declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())

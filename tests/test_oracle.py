@@ -51,7 +51,8 @@ class Loaded:
         """Kernels, copies, sets and graph launches in one frame."""
         columns = ["row", "pid", "device", "stream", "start_ns", "end_ns"]
         frames = [self.run.kernels(), self.run.copies(), self.run.graphs()]
-        return pl.concat([frame.select(columns) for frame in frames])
+        together: pl.DataFrame = pl.concat([frame.select(columns) for frame in frames])
+        return together
 
 
 @cache
@@ -64,7 +65,7 @@ def length(frame: pl.DataFrame) -> int:
     return int((frame["end_ns"] - frame["start_ns"]).sum())
 
 
-def sizes(frame: pl.DataFrame) -> dict[str, int]:
+def sizes(frame: pl.DataFrame) -> dict[str, Any]:
     """Say of events what the oracle says of them, as far as it does."""
     if frame.is_empty():
         return {"count": 0}
@@ -76,7 +77,7 @@ def sizes(frame: pl.DataFrame) -> dict[str, int]:
         "max_ns": durations.max(),
         "first_start": frame["start_ns"].min(),
         "last_end": frame["end_ns"].max(),
-    }  # type: ignore[return-value] # polars aggregates are typed as any Python literal
+    }
 
 
 def without_busy(numbers: dict[str, Any]) -> dict[str, Any]:
