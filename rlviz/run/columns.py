@@ -99,7 +99,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "depth": Column(
             _CODE,
             "",
-            "push_pop: ranges of its thread around it; start_end: lane that keeps it clear of others",
+            "push_pop: ranges of its thread around it; start_end: level clear of others",
         ),
         "kind": Column(_TEXT, "", "push_pop or start_end"),
         "truncated": Column(_FLAG, "", "True: open when the capture ended, so the end is no end"),

@@ -1,0 +1,120 @@
+"""The front door: load reports, show a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tqdm.auto import tqdm
+
+from rlviz.errors import NoReports, RlvizError
+from rlviz.reports.export import export_capture
+from rlviz.reports.find import find
+from rlviz.reports.read import read_report
+from rlviz.run.assemble import assemble
+from rlviz.run.roles import ROLES
+from rlviz.run.run import Run
+
+if TYPE_CHECKING:
+    from rlviz.reports.find import Found, Reports
+    from rlviz.reports.report import Report
+    from rlviz.view.timeline import Timeline
+
+__all__ = ["load", "show"]
+
+_NOTHING = (
+    "Name a folder, a glob or files of nsys SQLite exports. Ray keeps reports in "
+    "/tmp/ray/session_*/logs/nsight on every node; if they are missing there, workers were killed "
+    "before nsys wrote them: for NeMo-RL capture with "
+    'NRL_NSYS_EXTRA_OPTIONS=\'{"capture-range-end":"stop-shutdown"}\'.'
+)
+
+
+def load(reports: Reports) -> Run:
+    """Load the reports of one run; nothing is displayed, no input is changed.
+
+    Parameters
+    ----------
+    reports : path, glob, iterable of these, or {role: any of these}
+        nsys SQLite exports, or ``.nsys-rep`` captures, which are exported into the cache folder
+        when nsys is on the PATH. Folders are searched recursively. Roles are policy, generation,
+        reference, critic, reward, environment, controller.
+
+    Returns
+    -------
+    Run
+        What could be read; ``run.diagnostics`` names what could not.
+
+    Raises
+    ------
+    RlvizError
+        The only report there is cannot be read.
+    NoReports
+        There is none, or none can be read; its `reasons` tell why.
+    ValueError
+        A role that is none.
+
+    Examples
+    --------
+    >>> import rlviz
+    >>> rlviz.load("ray/session_latest/logs/nsight")  # doctest: +SKIP
+    Run(8 rows, 8 reports, 160.2 s)
+    """
+    _check_roles(reports)
+    found, errors = find(reports)
+    failures = [(error.path.name, error) for error in errors]
+    read: list[Report] = []
+    for report in tqdm(found, desc="reading reports", unit="report", leave=False, delay=1):
+        try:
+            read.append(_read(report))
+        except RlvizError as error:
+            failures.append((report.key, error))
+    if not read:
+        raise _none_read(reports, failures)
+    return assemble(read, failures)
+
+
+def show(reports: Reports | Run) -> Timeline:
+    """Show the timeline of a run, in a notebook.
+
+    Parameters
+    ----------
+    reports : Run, or what `load` takes
+        The run.
+
+    Returns
+    -------
+    Timeline
+        Displayed already, once. Outside IPython one line says what to do with it.
+
+    Examples
+    --------
+    >>> import rlviz
+    >>> timeline = rlviz.show("ray/session_latest/logs/nsight")  # doctest: +SKIP
+    """
+    from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
+
+    timeline = Timeline(reports if isinstance(reports, Run) else load(reports))
+    timeline._show()
+    return timeline
+
+
+def _check_roles(reports: Reports) -> None:
+    if isinstance(reports, Mapping):
+        for role in reports:
+            if role not in ROLES:
+                message = f"{role!r} is no role; roles are {', '.join(ROLES)}."
+                raise ValueError(message)
+
+
+def _read(found: Found) -> Report:
+    path = export_capture(found.path) if found.is_capture else found.path
+    return read_report(path, found.key, found.role)
+
+
+def _none_read(reports: Reports, failures: list[tuple[str, RlvizError]]) -> RlvizError:
+    if len(failures) == 1:
+        return failures[0][1]
+    problem = f"none of {len(failures)} reports can be read." if failures else "no reports found."
+    asked = reports if isinstance(reports, str) else getattr(reports, "name", "reports")
+    return NoReports(str(asked), problem, _NOTHING, tuple(error for _, error in failures))

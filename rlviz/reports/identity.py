@@ -1,0 +1,214 @@
+"""Who recorded a report: host, processes, threads, GPUs, versions, start time.
+
+The environment of the profiled process is in the file, tokens and all. Only the values of
+`ALLOWED_VARIABLES` are ever taken, and SQL picks them out: nothing else of it enters Python.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from typing import TYPE_CHECKING
+
+from rlviz.reports.report import Gpu, Identity, Start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlviz.reports.database import Database
+
+__all__ = ["ALLOWED_VARIABLES", "read_identity", "read_start"]
+
+ALLOWED_VARIABLES = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "CUDA_VISIBLE_DEVICES",
+    "NSYS_HW_ID",
+    "SLURM_PROCID",
+    "SLURM_NODEID",
+)
+
+_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # the second up to nsys 2022.4
+
+# One variable out of a newline-separated environment, cut out by SQLite.
+_FROM_BLOCK = """
+SELECT substr(rest, 1, instr(rest, char(10)) - 1) FROM (
+  SELECT substr(block, instr(block, :head) + length(:head)) AS rest FROM (
+    SELECT char(10) || replace(value, char(0), char(10)) || char(10) AS block
+    FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'
+  ) WHERE instr(block, :head) > 0
+) LIMIT 1
+"""
+_FROM_ROWS = """
+SELECT substr(value, length(:head) + 1) FROM META_DATA_CAPTURE
+WHERE name LIKE '%ENVIRONMENT_VARIABLE' AND substr(value, 1, length(:head)) = :head LIMIT 1
+"""
+_THREAD_NAME_EVENT = 39
+
+
+def read_start(database: Database) -> Start:
+    """Read when the collection started and how long it lasted."""
+    session = "TARGET_INFO_SESSION_START_TIME"
+    return Start(
+        utc_ns=_integer(database, session, "utcEpochNs"),
+        launch_delay_ns=_integer(database, "ANALYSIS_DETAILS", "startTime"),
+        system_clock_ns=_integer(database, session, "systemClockNs"),
+        duration_ns=_integer(database, "ANALYSIS_DETAILS", "duration"),
+    )
+
+
+def read_identity(database: Database) -> Identity:
+    """Read who recorded the report; what the export does not tell stays unknown."""
+    environment = _environment(database)
+    return Identity(
+        host=_host(database),
+        environment=environment,
+        processes=_processes(database),
+        threads=_threads(database),
+        gpus=_gpus(database, environment.get("CUDA_VISIBLE_DEVICES")),
+        nsys_version=_metadata(database, "EXPORT_PRODUCT_VERSION"),
+        schema_version=_metadata(database, "EXPORT_SCHEMA_VERSION"),
+        simulated=_metadata(database, "SIMULATED") is not None,
+    )
+
+
+def _integer(database: Database, table: str, column: str) -> int | None:
+    if not database.has(table, column):
+        return None
+    rows = database.rows(
+        f'SELECT "{column}" FROM "{table}" WHERE typeof("{column}") = \'integer\' LIMIT 1'
+    )
+    return int(str(rows[0][0])) if rows else None
+
+
+def _metadata(database: Database, key: str) -> str | None:
+    for table in _METADATA:
+        if database.has(table, "name", "value"):
+            query = f'SELECT CAST(value AS TEXT) FROM "{table}" WHERE name = ? LIMIT 1'
+            for (value,) in database.rows(query, (key,)):
+                return str(value)
+    return None
+
+
+def _environment(database: Database) -> dict[str, str]:
+    sources = [
+        query
+        for table, query in (
+            ("META_DATA_CAPTURE", _FROM_ROWS),
+            ("TARGET_INFO_SYSTEM_ENV", _FROM_BLOCK),
+        )
+        if database.has(table, "name", "value")
+    ]
+    found: dict[str, str] = {}
+    for variable in ALLOWED_VARIABLES:
+        for query in sources:
+            head = f"\n{variable}=" if query is _FROM_BLOCK else f"{variable}="
+            rows = database.rows(query, {"head": head})  # type: ignore[arg-type]
+            if rows and rows[0][0] is not None:
+                found.setdefault(variable, str(rows[0][0]))
+    return found
+
+
+def _host(database: Database) -> str | None:
+    if database.has("TARGET_INFO_SYSTEM_ENV", "name", "value"):
+        query = "SELECT CAST(value AS TEXT) FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname'"
+        for (value,) in database.rows(query):
+            if value:
+                return str(value)
+    return _ray_node(database.path)
+
+
+def _ray_node(path: Path) -> str | None:
+    # ray.sub on Slurm syncs the reports of other nodes into <job>-logs/ray/<node_ip>/.
+    folders = path.absolute().parts[:-1]
+    for above, folder in itertools.pairwise(folders):
+        if above == "ray":
+            try:
+                return str(ipaddress.ip_address(folder))
+            except ValueError:
+                continue
+    return None
+
+
+def _processes(database: Database) -> dict[int, str]:
+    if not database.has("PROCESSES", "pid", "name"):
+        return {}
+    rows = database.rows(
+        "SELECT pid, CAST(name AS TEXT) FROM PROCESSES"
+        " WHERE typeof(pid) = 'integer' AND name IS NOT NULL"
+    )
+    return {int(str(pid)): str(name) for pid, name in rows}
+
+
+def _threads(database: Database) -> dict[int, str]:
+    names: dict[int, str] = {}
+    low48 = 0xFFFF_FFFF_FFFF
+    if database.has("NVTX_EVENTS", "eventType", "text", "globalTid"):
+        rows = database.rows(
+            f"SELECT globalTid & {low48}, CAST(text AS TEXT) FROM NVTX_EVENTS"
+            f" WHERE eventType = {_THREAD_NAME_EVENT} AND text IS NOT NULL"
+            " AND typeof(globalTid) = 'integer'"
+        )
+        names.update({int(str(thread)): str(name) for thread, name in rows})
+    if database.has("ThreadNames", "nameId", "globalTid"):
+        rows = database.rows(
+            f"SELECT globalTid & {low48}, nameId FROM ThreadNames"
+            " WHERE typeof(globalTid) = 'integer' AND typeof(nameId) = 'integer'"
+        )
+        threads = {int(str(thread)): int(str(name)) for thread, name in rows}
+        strings = database.strings(set(threads.values()))
+        names.update({t: strings[name] for t, name in threads.items() if name in strings})
+    return names
+
+
+def _gpus(database: Database, visible: str | None) -> dict[tuple[int, int], Gpu]:
+    """GPUs by (pid, deviceId); pid -1 stands for every process of the report."""
+    table = "TARGET_INFO_GPU"
+    if not database.has(table, "id"):
+        return {}
+    cells = [
+        f'CAST("{c}" AS TEXT)' if c in database.tables[table] else "NULL"
+        for c in ("uuid", "busLocation", "name")
+    ]
+    order = '"cuDevice"' if "cuDevice" in database.tables[table] else "NULL"
+    query = f"SELECT id, {order}, {', '.join(cells)} FROM \"{table}\" WHERE typeof(id) = 'integer'"
+    by_id: dict[int, Gpu] = {}
+    by_ordinal: dict[int, Gpu] = {}
+    for key, ordinal, uuid, bus, name in database.rows(query):
+        gpu = Gpu(_text(uuid), _text(bus), _text(name))
+        by_id[int(str(key))] = gpu
+        if isinstance(ordinal, int):
+            by_ordinal[ordinal] = gpu
+    known = _by_process(database, by_id)
+    return known or {(-1, device): gpu for device, gpu in _visible(by_ordinal, visible).items()}
+
+
+def _by_process(database: Database, gpus: dict[int, Gpu]) -> dict[tuple[int, int], Gpu]:
+    if not database.has("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid"):
+        return {}
+    rows = database.rows(
+        "SELECT gpuId, cudaId, pid FROM TARGET_INFO_CUDA_DEVICE WHERE typeof(gpuId) = 'integer'"
+        " AND typeof(cudaId) = 'integer' AND typeof(pid) = 'integer'"
+    )
+    return {
+        (int(str(pid)), int(str(device))): gpus[int(str(gpu))]
+        for gpu, device, pid in rows
+        if int(str(gpu)) in gpus
+    }
+
+
+def _visible(gpus: dict[int, Gpu], visible: str | None) -> dict[int, Gpu]:
+    """GPUs by deviceId, which counts the visible ones only."""
+    if visible is None:
+        return gpus
+    by_uuid = {gpu.uuid: gpu for gpu in gpus.values()}
+    seen = [
+        gpus.get(int(entry)) if entry.isdigit() else by_uuid.get(entry.removeprefix("GPU-"))
+        for entry in (part.strip() for part in visible.split(","))
+    ]
+    return {device: gpu for device, gpu in enumerate(seen) if gpu is not None}
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None

@@ -1,0 +1,146 @@
+"""Read one report: probe it, take the columns that a timeline needs, leave bad rows out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlviz.errors import NotAnExport
+from rlviz.reports.activity import read_copies, read_graphs, read_kernels
+from rlviz.reports.database import Database, open_database
+from rlviz.reports.identity import read_identity, read_start
+from rlviz.reports.nvtx import read_nvtx
+from rlviz.reports.report import Diagnostic, Report
+from rlviz.reports.table import Names, Window
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+__all__ = ["read_report"]
+
+_NSYS_TABLES = ("ANALYSIS_DETAILS", "META_DATA_EXPORT", "EXPORT_META_DATA", "PROCESSES")
+_NSYS_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "NVTX_", "TARGET_INFO_")
+
+
+def read_report(path: Path, key: str | None = None, role: str | None = None) -> Report:
+    """Read an nsys SQLite export of any version.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It is opened read-only and immutable.
+    key : str, optional
+        Name of the report in the run; the file's name by default.
+    role : str, optional
+        Role that the caller knows it to have.
+
+    Returns
+    -------
+    Report
+        Columns on the report's own clock, and diagnostics of what it lacks.
+
+    Raises
+    ------
+    NotAnExport
+        The file is no nsys export.
+    UnreadableReport
+        The file is damaged or cannot be opened.
+    """
+    with open_database(path) as database:
+        _require_nsys(database)
+        start = read_start(database)
+        window = Window(start.duration_ns)
+        names = Names(database)
+        found: list[Diagnostic] = []
+        kernels = read_kernels(database, names, window, found)
+        copies = read_copies(database, names, window, found)
+        graphs = read_graphs(database, names, window, found)
+        ranges, marks = read_nvtx(database, names, window, found)
+        frames = (kernels, copies, graphs)
+        found += _absences(database, frames, ranges)
+        if start.utc_ns is None:
+            found.append(
+                Diagnostic(
+                    "warning",
+                    "no-start-time",
+                    "The export has no session start time: it cannot be aligned with others. "
+                    "Export it again with nsys 2021.3 or later.",
+                )
+            )
+        return Report(
+            path=path,
+            key=key or path.name,
+            role=role,
+            start=start,
+            identity=read_identity(database),
+            names=names.texts,
+            kernels=kernels,
+            copies=copies,
+            graphs=graphs,
+            ranges=ranges,
+            marks=marks,
+            diagnostics=tuple(found),
+        )
+
+
+def _require_nsys(database: Database) -> None:
+    tables = database.tables
+    known = any(t in _NSYS_TABLES or t.startswith(_NSYS_PREFIXES) for t in tables)
+    if not known:
+        shown = ", ".join(sorted(name[:40] for name in tables)[:5]) or "none"
+        stem = database.path.stem
+        raise NotAnExport(
+            database.path,
+            f"no nsys tables in it (found: {shown}).",
+            f"Export it again: nsys export --type sqlite -o {stem}.sqlite {stem}.nsys-rep",
+        )
+
+
+def _absences(
+    database: Database, gpu: tuple[pl.DataFrame | None, ...], ranges: pl.DataFrame | None
+) -> list[Diagnostic]:
+    has_gpu_rows = any(frame is not None and len(frame) for frame in gpu)
+    has_ranges = ranges is not None and len(ranges) > 0
+    if not has_gpu_rows and not has_ranges:
+        message = (
+            "Nothing was traced: neither GPU rows nor NVTX ranges. Capture with -t cuda,nvtx, "
+            "and check that the profiled process reached cudaProfilerStart."
+        )
+        return [Diagnostic("warning", "nothing-traced", message)]
+    found = []
+    if not has_gpu_rows:
+        message = (
+            "No GPU rows: busy and idle time of its workers are unknown, not 0. Capture with "
+            "-t cuda,nvtx, and let nsys start the process that launches the kernels."
+        )
+        found.append(Diagnostic("warning", "no-gpu-rows", message))
+    if not has_ranges:
+        message = "No NVTX ranges: its phases have no names. Capture with -t cuda,nvtx."
+        found.append(Diagnostic("info", "no-nvtx", message))
+    if has_gpu_rows and (launches := _graph_launches_without_rows(database, gpu)):
+        message = (
+            "CUDA graphs were launched but their rows are missing: idle time is unknown. "
+            "Capture with --cuda-graph-trace=node."
+        )
+        found.append(Diagnostic("warning", "graph-launches-without-rows", message, count=launches))
+    return found
+
+
+def _graph_launches_without_rows(database: Database, gpu: tuple[pl.DataFrame | None, ...]) -> int:
+    kernels, _, graphs = gpu
+    if graphs is not None and len(graphs):
+        return 0
+    if kernels is not None and kernels["graph_node_id"].count():
+        return 0
+    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    if not database.has(table, "nameId") or not database.has("StringIds", "id", "value"):
+        return 0
+    launches = database.rows(
+        "SELECT id FROM StringIds"
+        " WHERE value GLOB 'cudaGraphLaunch*' OR value GLOB 'cuGraphLaunch*'"
+    )
+    if not launches:
+        return 0
+    marks = ",".join(str(int(str(key))) for (key,) in launches)
+    return int(str(database.rows(f"SELECT count(*) FROM {table} WHERE nameId IN ({marks})")[0][0]))

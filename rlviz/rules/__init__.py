@@ -1,0 +1,1 @@
+"""What each RL framework names its files, ranges and steps: data, not code."""

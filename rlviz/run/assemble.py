@@ -1,0 +1,226 @@
+"""From reports to a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import astuple
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rlviz.errors import ExportNeeded, NotAnExport, RlvizError, UnfinishedCapture
+from rlviz.reports.report import Diagnostic
+from rlviz.run.clock import align
+from rlviz.run.columns import schema
+from rlviz.run.events import collect
+from rlviz.run.run import Run
+from rlviz.run.workers import find_lanes, find_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlviz.reports.report import Report
+    from rlviz.run.workers import Lane, Worker
+
+__all__ = ["assemble"]
+
+_KINDS: dict[type[RlvizError], str] = {
+    NotAnExport: "not-an-export",
+    UnfinishedCapture: "unfinished-capture",
+    ExportNeeded: "export-needed",
+}
+
+
+def assemble(reports: Sequence[Report], failures: Sequence[tuple[str, RlvizError]] = ()) -> Run:
+    """Make a run of reports.
+
+    Parameters
+    ----------
+    reports : sequence of Report
+        What could be read.
+    failures : sequence of (str, RlvizError)
+        Key and error of what could not; they become diagnostics.
+    """
+    reports, doubles = _distinct(reports)
+    clock = align(reports)
+    windows, unknown_windows = _windows(reports, clock.offsets_ns)
+    workers = find_workers(reports)
+    lanes = find_lanes(workers)
+    events = collect(reports, clock.offsets_ns, windows, workers, lanes)
+    diagnostics = [
+        *(_failure(key, error) for key, error in failures),
+        *doubles,
+        *clock.diagnostics,
+        *(_of_report(d, r.key) for r in reports for d in r.diagnostics),
+        *unknown_windows,
+        *_of_workers(workers, reports),
+        *_truncated(events.ranges),
+    ]
+    return Run(
+        start_utc_ns=clock.start_utc_ns,
+        simulated=any(r.identity.simulated for r in reports),
+        reports=_reports_frame(reports, windows, workers, failures),
+        rows=_rows_frame(reports, workers, lanes),
+        diagnostics=pl.DataFrame(
+            [(d.severity, d.report, d.kind, d.message, d.count) for d in diagnostics],
+            schema=schema("diagnostics"),
+            orient="row",
+        ),
+        events=events,
+    )
+
+
+def _distinct(reports: Sequence[Report]) -> tuple[list[Report], list[Diagnostic]]:
+    """Leave out copies of a report: the same collection, read from another file."""
+    first: dict[tuple[object, ...], Report] = {}
+    kept, doubles = [], []
+    for report in reports:
+        counts = tuple(
+            None if f is None else len(f) for f in (report.kernels, report.copies, report.ranges)
+        )
+        sign = (*astuple(report.start), report.identity.host, *counts, *report.identity.processes)
+        twin = first.get(sign) if report.start.utc_ns is not None else None
+        if twin is None:
+            first[sign] = report
+            kept.append(report)
+        else:
+            message = f"The same capture as {twin.key}: it counts once."
+            doubles.append(Diagnostic("info", "duplicate-report", message, report.key))
+    return kept, doubles
+
+
+def _windows(
+    reports: Sequence[Report], offsets_ns: Sequence[int]
+) -> tuple[list[tuple[int, int]], list[Diagnostic]]:
+    """Capture windows on the run's clock; without ANALYSIS_DETAILS, first to last event."""
+    windows, diagnostics = [], []
+    for report, offset in zip(reports, offsets_ns, strict=True):
+        if report.start.duration_ns is not None:
+            windows.append((offset, offset + report.start.duration_ns))
+            continue
+        frames = [report.kernels, report.copies, report.graphs, report.ranges]
+        times = [f.select("start", "end") for f in frames if f is not None and len(f)]
+        spans = pl.concat(times) if times else pl.DataFrame({"start": [0], "end": [0]})
+        starts, ends = spans["start"], spans["end"]
+        first, last = starts.min(), max(starts.max(), ends.max() or 0)  # type: ignore[type-var]
+        windows.append((offset + int(str(first)), offset + int(str(last))))
+        message = (
+            "The export does not tell its capture window: it is taken from the first to the last "
+            "event, so idle time before and after is unknown."
+        )
+        diagnostics.append(Diagnostic("warning", "no-window", message, report.key))
+    return windows, diagnostics
+
+
+def _of_report(diagnostic: Diagnostic, key: str) -> Diagnostic:
+    return Diagnostic(
+        diagnostic.severity, diagnostic.kind, diagnostic.message, key, diagnostic.count
+    )
+
+
+def _failure(key: str, error: RlvizError) -> Diagnostic:
+    message = f"{error.problem} {error.remedy}".strip()
+    return Diagnostic("error", _KINDS.get(type(error), "unreadable"), message, key)
+
+
+def _of_workers(workers: Sequence[Worker], reports: Sequence[Report]) -> list[Diagnostic]:
+    found = []
+    for worker in workers:
+        key = reports[worker.reports[0]].key
+        if worker.role == "unknown":
+            message = (
+                f"What process {worker.pid} is for is unknown: neither its ranges nor its names "
+                "tell. Pass the reports as {role: path}."
+            )
+            found.append(Diagnostic("info", "unknown-role", message, key))
+        lost = [d for d, gpu in worker.devices.items() if gpu.uuid is None and gpu.bus is None]
+        if lost:
+            message = (
+                f"Which GPU device {', '.join(map(str, lost))} of process {worker.pid} is, the "
+                "export does not tell: it has a row of its own, whoever else used it."
+            )
+            found.append(Diagnostic("warning", "unknown-gpu", message, key, len(lost)))
+        if len(worker.devices) > 1:
+            message = (
+                f"Process {worker.pid} used {len(worker.devices)} GPUs: its ranges are drawn on "
+                "the row of the first."
+            )
+            found.append(
+                Diagnostic("info", "several-gpus-one-worker", message, key, len(worker.devices))
+            )
+    return found
+
+
+def _truncated(ranges: pl.DataFrame) -> list[Diagnostic]:
+    count = int(ranges["truncated"].sum())
+    if not count:
+        return []
+    message = (
+        f"{count} ranges were open when their capture ended: their ends are unknown, and they are "
+        "drawn with an open edge."
+    )
+    return [Diagnostic("info", "truncated-ranges", message, count=count)]
+
+
+def _reports_frame(
+    reports: Sequence[Report],
+    windows: Sequence[tuple[int, int]],
+    workers: Sequence[Worker],
+    failures: Sequence[tuple[str, RlvizError]],
+) -> pl.DataFrame:
+    records: list[tuple[object, ...]] = []
+    for index, report in enumerate(reports):
+        own = [w for w in workers if index in w.reports]
+        roles = Counter(w.role for w in own)
+        records.append(
+            (
+                report.key,
+                str(report.path),
+                report.identity.host,
+                [w.pid for w in own if w.pid is not None],
+                "+".join(roles) or "unknown",
+                report.identity.nsys_version,
+                report.identity.schema_version,
+                report.start.utc_ns,
+                *windows[index],
+                None if report.kernels is None else len(report.kernels),
+                None if report.ranges is None else len(report.ranges),
+                _status(report),
+            )
+        )
+    for key, error in failures:
+        records.append((key, str(error.path), None, None, None, *[None] * 7, "unreadable"))
+    return pl.DataFrame(records, schema=schema("reports"), orient="row").sort("report")
+
+
+def _status(report: Report) -> str:
+    has_ranges = report.ranges is not None and len(report.ranges) > 0
+    if report.gpu_rows and has_ranges:
+        return "ok"
+    return "partial" if report.gpu_rows or has_ranges else "empty"
+
+
+def _rows_frame(
+    reports: Sequence[Report], workers: Sequence[Worker], lanes: Sequence[Lane]
+) -> pl.DataFrame:
+    records = []
+    for number, lane in enumerate(lanes):
+        worker = workers[lane.worker]
+        records.append(
+            (
+                lane.row,
+                number,
+                lane.label,
+                lane.pool,
+                worker.role,
+                worker.rank,
+                worker.host,
+                lane.gpu.uuid,
+                lane.gpu.bus,
+                lane.gpu.name,
+                worker.pid,
+                [reports[i].key for i in worker.reports],
+                lane.device is not None,
+            )
+        )
+    return pl.DataFrame(records, schema=schema("rows"), orient="row")

@@ -1,0 +1,149 @@
+"""How ranges stand to each other: depth of nested ones, clear levels for overlapping ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64 = NDArray[np.int64]
+
+__all__ = ["clear_levels", "depth"]
+
+
+def depth(thread: Int64, start: Int64, end: Int64) -> Int64:
+    """Count, for each push/pop range, the ranges of its thread that are open when it starts.
+
+    Parameters
+    ----------
+    thread : ndarray of int64, shape (n,)
+        Thread of each range.
+    start, end : ndarray of int64, shape (n,)
+        Nanoseconds. A range that ends at t is closed before one that starts at t opens.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        0 for the outermost ranges.
+
+    Examples
+    --------
+    >>> depth(np.zeros(3, int), np.array([0, 2, 4]), np.array([9, 4, 8]))
+    array([0, 1, 1])
+    """
+    # Of two that start together the longer one was pushed first.
+    order = np.lexsort((-end, start, thread))
+    of_thread, starts, ends = thread[order], start[order], end[order]
+    first = np.searchsorted(of_thread, of_thread)  # where each one's thread begins
+    empty = ends == starts
+    # Ended by then: ranges of some length by their end, empty ones as soon as they are passed.
+    solid_thread, solid_end = of_thread[~empty], ends[~empty]
+    by_end = np.lexsort((solid_end, solid_thread))
+    closed = _count_before(solid_thread[by_end], solid_end[by_end], of_thread, starts)
+    passed = np.cumsum(empty) - empty
+    passed -= passed[first]
+    result = np.empty(len(order), np.int64)
+    result[order] = np.arange(len(order)) - first - closed - passed
+    return result
+
+
+def _count_before(thread: Int64, end: Int64, of_thread: Int64, at: Int64) -> Int64:
+    """Count entries of the same thread with ``end <= at``; (thread, end) is sorted."""
+    # Ranks turn the pair (thread, time) into one sortable number.
+    __, code = np.unique(np.concatenate((thread, of_thread)), return_inverse=True)
+    times, rank = np.unique(np.concatenate((end, at)), return_inverse=True)
+    key = code.astype(np.int64) * (len(times) + 1) + rank
+    ended, asked = key[: len(thread)], key[len(thread) :]
+    begins = np.searchsorted(ended, code[len(thread) :].astype(np.int64) * (len(times) + 1))
+    return np.searchsorted(ended, asked, side="right") - begins
+
+
+def clear_levels(group: Int64, start: Int64, end: Int64) -> Int64:
+    """Give overlapping ranges levels such that those on one level never overlap.
+
+    Start/end ranges do not nest, so depth says nothing of them. A range takes the level that was
+    freed last, or a new one where none is free: as many levels as ranges overlap at most.
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (n,)
+        Ranges of different groups may share a level.
+    start, end : ndarray of int64, shape (n,)
+        Nanoseconds. A range that ends at t frees its level before one that starts at t takes one.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Level from 0.
+
+    Examples
+    --------
+    >>> clear_levels(np.zeros(3, int), np.array([0, 5, 12]), np.array([10, 15, 20]))
+    array([0, 1, 0])
+    """
+    count = len(start)
+    if count == 0:
+        return np.empty(0, np.int64)
+    # One sequence of ends and starts. Ends come first at the same time, but not an empty range's
+    # own end, so an empty range is taken to last a moment (half a unit of the doubled clock).
+    index = np.arange(count)
+    time = np.concatenate((2 * start, np.where(end == start, 2 * end + 1, 2 * end)))
+    is_start = np.concatenate((np.ones(count, np.bool_), np.zeros(count, np.bool_)))
+    longest_first = np.concatenate((-end, start))
+    owner = np.concatenate((index, index))
+    order = np.lexsort((longest_first, is_start, time, group[owner]))
+    is_start, owner = is_start[order], owner[order]
+    freed_by = _matching_end(group[owner], is_start, owner)
+    return _resolve(freed_by, group, np.lexsort((-end, start, group)))
+
+
+def _matching_end(group: Int64, is_start: NDArray[np.bool_], owner: Int64) -> Int64:
+    """For each range, the one whose level it takes over; -1 where it needs a new level.
+
+    Ends put a level on a stack of free ones and starts take the top: matching brackets.
+    """
+    begins = np.concatenate(([True], group[1:] != group[:-1]))
+    height, floor = _stack(np.where(is_start, -1, 1), begins)
+    # A start on an empty stack takes nothing; after it the stack is as empty as before.
+    previous_floor = np.where(begins, 0, np.concatenate(([0], floor[:-1])))
+    takes_new = is_start & (floor < previous_floor)
+    place = height - floor + is_start  # of the level in the stack, before a start takes it
+    by_place = np.lexsort((np.arange(len(group)), place, group))
+    kept = by_place[~takes_new[by_place]]
+    previous = np.full(len(group), -1)
+    previous[kept[1:]] = kept[:-1]
+    freed_by = np.full(int(owner.max()) + 1, -1)
+    taking = np.flatnonzero(is_start & ~takes_new)
+    freed_by[owner[taking]] = owner[previous[taking]]
+    return freed_by
+
+
+def _stack(step: Int64, begins: NDArray[np.bool_]) -> tuple[Int64, Int64]:
+    """Give the running sum of the steps and its running minimum (0 at most), group by group."""
+    first = np.flatnonzero(begins)
+    lengths = np.diff(np.append(first, len(step)))
+    height = np.cumsum(step)
+    height -= np.repeat(height[first] - step[first], lengths)
+    # Groups are set so far apart that a running minimum never reaches into the next one.
+    apart = np.repeat(np.arange(len(first)) * (2 * len(step) + 2), lengths)
+    floor = np.minimum.accumulate(np.minimum(height, 0) - apart) + apart
+    return height, floor
+
+
+def _resolve(freed_by: Int64, group: Int64, order: Int64) -> Int64:
+    """Levels: new ones are counted in each group, the others are inherited."""
+    fresh = freed_by < 0
+    counted = np.cumsum(fresh[order])
+    in_order = group[order]
+    begins = np.searchsorted(in_order, in_order)
+    level = np.empty(len(group), np.int64)
+    # The first of a group always needs a new level, so its count is the group's level 0.
+    level[order] = counted - counted[begins]
+    root = np.where(fresh, np.arange(len(group)), freed_by)
+    # Pointer doubling: chains of any length in a few steps, without walking them.
+    while not np.array_equal(root, root[root]):
+        root = root[root]
+    return level[root]

@@ -1,0 +1,212 @@
+"""The run: what all reports together say, as polars frames."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import polars as pl
+
+from rlviz.run.columns import schema
+from rlviz.run.intervals import clip, union
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rlviz.run.events import Events
+
+    Int64 = NDArray[np.int64]
+
+__all__ = ["Rows", "Run"]
+
+Rows: TypeAlias = "int | Sequence[int] | None"
+
+
+class Run:
+    """One RL run, read from the reports of its workers. Made by `rlviz.load`.
+
+    Attributes
+    ----------
+    start_utc_ns : int or None
+        UTC of the run's start, second 0 of the chart; None when no report tells.
+    simulated : bool
+        True when a report says that it was made up.
+    reports, rows, diagnostics : polars.DataFrame
+        A row per report; per lane; per trouble. Columns in `rlviz.run.columns`.
+
+    Notes
+    -----
+    Every method takes `row` (a number or several; default all), `start_ns` and `end_ns` (a window
+    on the run's clock; default all), and gives a frame sorted by row, lane and start. Events that
+    overlap the window come whole.
+    """
+
+    def __init__(
+        self,
+        *,
+        start_utc_ns: int | None,
+        simulated: bool,
+        reports: pl.DataFrame,
+        rows: pl.DataFrame,
+        diagnostics: pl.DataFrame,
+        events: Events,
+    ) -> None:
+        self.start_utc_ns = start_utc_ns
+        self.simulated = simulated
+        self.reports = reports
+        self.rows = rows
+        self.diagnostics = diagnostics
+        self._events = events
+
+    def __repr__(self) -> str:
+        rows = self.rows["row"].n_unique()
+        read = self.reports.filter(pl.col("status") != "unreadable")
+        last, first = read["window_end_ns"].max(), read["window_start_ns"].min()
+        seconds = (last - first) / 1e9 if isinstance(last, int) and isinstance(first, int) else 0.0
+        made_up = ", simulated" if self.simulated else ""
+        return f"Run({rows} rows, {len(read)} reports, {seconds:.1f} s{made_up})"
+
+    def kernels(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """Kernels, columns as ``COLUMNS["kernels"]``.
+
+        Examples
+        --------
+        >>> import rlviz
+        >>> run = rlviz.load("demo-reports")  # doctest: +SKIP
+        >>> run.kernels(row=0, start_ns=0, end_ns=10**9)  # doctest: +SKIP
+        """
+        found = _overlapping(self._events.kernels, row, start_ns, end_ns)
+        return self._named("kernels", found.rename({"short": "short_name"}))
+
+    def copies(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """Memcpys and memsets, columns as ``COLUMNS["copies"]``."""
+        return self._named("copies", _overlapping(self._events.copies, row, start_ns, end_ns))
+
+    def graphs(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """CUDA graphs that were traced as a whole, columns as ``COLUMNS["graphs"]``."""
+        return self._named("graphs", _overlapping(self._events.graphs, row, start_ns, end_ns))
+
+    def ranges(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """NVTX ranges, columns as ``COLUMNS["ranges"]``; each once, on its worker's first lane."""
+        found = _overlapping(self._events.ranges, row, start_ns, end_ns)
+        kind = pl.when(pl.col("push_pop")).then(pl.lit("push_pop")).otherwise(pl.lit("start_end"))
+        return self._named("ranges", _threads(found.with_columns(kind.alias("kind"))))
+
+    def marks(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """NVTX marks, columns as ``COLUMNS["marks"]``; `end_ns` equals `start_ns`."""
+        found = _overlapping(self._events.marks, row, start_ns, end_ns)
+        return self._named("marks", _threads(found))
+
+    def busy(
+        self,
+        *,
+        row: Rows = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        by: Literal["lane", "row"] = "lane",
+    ) -> pl.DataFrame:
+        """Busy time: the union of kernels, copies, sets and graph launches over all streams.
+
+        Parameters
+        ----------
+        row, start_ns, end_ns
+            As for every method; intervals are cut to the window, so their sum is its busy time.
+        by : {"lane", "row"}
+            Union over a lane, or over all lanes of a row (`lane` is null then): what to take for
+            GPUs that several workers share.
+
+        Returns
+        -------
+        polars.DataFrame
+            row, lane, start_ns, end_ns; disjoint and ascending. A lane without GPU data has no
+            rows here, and its busy time is unknown: ``run.rows["gpu_data"]``.
+        """
+        spans = self._busy_by_row if by == "row" else self._busy_by_lane
+        wanted = _wanted(row)
+        parts = []
+        for (number, lane), (start, end) in spans.items():
+            if wanted is None or number in wanted:
+                start, end = clip(start, end, start_ns, end_ns)
+                parts.append(
+                    pl.DataFrame({"start_ns": start, "end_ns": end}).with_columns(
+                        pl.lit(number).cast(pl.Int32).alias("row"),
+                        pl.lit(lane).cast(pl.Int32).alias("lane"),
+                    )
+                )
+        columns = list(schema("busy"))
+        empty = pl.DataFrame(schema=schema("busy"))
+        return pl.concat([empty, *(part.select(columns) for part in parts)])
+
+    @cached_property
+    def _busy_by_lane(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
+        return {key: union(*spans) for key, spans in self._spans(["row", "lane"]).items()}
+
+    @cached_property
+    def _busy_by_row(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
+        return {key: union(*spans) for key, spans in self._spans(["row"]).items()}
+
+    def _spans(self, keys: list[str]) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
+        """Start and end of all GPU rows, by row or by row and lane."""
+        columns = ["row", "lane", "start_ns", "end_ns"]
+        events = self._events
+        activity = pl.concat(
+            f.select(columns) for f in (events.kernels, events.copies, events.graphs)
+        )
+        return {
+            (key[0], key[1] if len(key) > 1 else None): (
+                part["start_ns"].to_numpy(),
+                part["end_ns"].to_numpy(),
+            )
+            for key, part in sorted(activity.partition_by(keys, as_dict=True).items())
+        }
+
+    def _named(self, frame: str, events: pl.DataFrame) -> pl.DataFrame:
+        """Turn codes into texts, and give the documented columns in their order."""
+        texts = self._events.names
+        coded = [
+            texts.gather(events[c].fill_null(0)).set(events[c].is_null(), None).alias(c)
+            if len(texts)
+            else events[c].cast(pl.String)
+            for c in ("name", "short_name", "domain", "thread")
+            if c in events.columns
+        ]
+        return events.with_columns(coded).select(
+            pl.col(name).cast(dtype) for name, dtype in schema(frame).items()
+        )
+
+
+def _wanted(row: Rows) -> set[int] | None:
+    return None if row is None else {row} if isinstance(row, int) else set(row)
+
+
+def _overlapping(
+    events: pl.DataFrame, row: Rows, start_ns: int | None, end_ns: int | None
+) -> pl.DataFrame:
+    conditions = []
+    if (wanted := _wanted(row)) is not None:
+        conditions.append(pl.col("row").is_in(list(wanted)))
+    if start_ns is not None:
+        # An event without length is in the window that it starts in.
+        ends_after = pl.col("end_ns") > start_ns
+        conditions.append(ends_after | (pl.col("start_ns") == start_ns))
+    if end_ns is not None:
+        conditions.append(pl.col("start_ns") < end_ns)
+    return events.filter(conditions) if conditions else events
+
+
+def _threads(events: pl.DataFrame) -> pl.DataFrame:
+    tid = (pl.col("thread") & 0xFFFFFF).alias("tid")
+    return events.with_columns(tid).drop("thread").rename({"thread_name": "thread"})
