@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["load", "show"]
 
 _NOTHING = (
-    "Name a folder, a glob or files of nsys SQLite exports. Ray keeps reports in "
+    "Name a folder, a glob or files of nsys exports (.sqlite, made by: nsys export --type sqlite). "
+    "Ray keeps reports in "
     "/tmp/ray/session_*/logs/nsight on every node; if they are missing there, workers were killed "
     "before nsys wrote them: for NeMo-RL capture with "
     'NRL_NSYS_EXTRA_OPTIONS=\'{"capture-range-end":"stop-shutdown"}\'.'
@@ -112,8 +115,12 @@ def _read(found: Found) -> Report:
     return read_report(path, found.key, found.role)
 
 
+def _is_one_file(reports: Reports) -> bool:
+    return isinstance(reports, str | os.PathLike) and not Path(reports).expanduser().is_dir()
+
+
 def _none_read(reports: Reports, failures: list[tuple[str, RlvizError]]) -> RlvizError:
-    if len(failures) == 1:
+    if len(failures) == 1 and _is_one_file(reports):
         return failures[0][1]
     problem = f"none of {len(failures)} reports can be read." if failures else "no reports found."
     asked = reports if isinstance(reports, str) else getattr(reports, "name", "reports")

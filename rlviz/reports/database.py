@@ -185,7 +185,7 @@ def _encode(cells: Iterator[str | None]) -> tuple[Int64, list[str]]:
 def _check_header(path: Path) -> None:
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
-        header = path.open("rb").read(16) if regular else b""
+        header = _first_bytes(path) if regular else b""
     except OSError as error:
         problem = f"it cannot be opened ({error.strerror})."
         raise UnreadableReport(
@@ -197,6 +197,11 @@ def _check_header(path: Path) -> None:
         raise NotAnExport(path, "it is empty (0 bytes).", _remedy(path))
     if header != b"SQLite format 3\x00":
         raise NotAnExport(path, "it is no SQLite database.", _remedy(path))
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(16)
 
 
 def _probe(path: Path, connection: sqlite3.Connection) -> dict[str, frozenset[str]]:

@@ -82,7 +82,10 @@ def collect(
             frame = getattr(report, kind)
             if frame is not None:
                 placed = places.of_ranges(index, frame).join(threads, on="thread", how="left")
-                gathered[kind].append(_shift(placed, offsets_ns[index], recode, windows_ns[index]))
+                gathered[kind].append(_shift(placed, offsets_ns[index], recode))
+        if report.ranges is not None:
+            known = report.start.duration_ns is not None
+            gathered["ranges"][-1] = _close(gathered["ranges"][-1], windows_ns[index][1], known)
     frames = {kind: _sorted(kind, parts) for kind, parts in gathered.items()}
     frames["ranges"] = _nest(frames["ranges"])
     return Events(pl.Series("name", list(codes), dtype=pl.String), **frames)
@@ -134,12 +137,8 @@ def _threads(report: Report, codes: dict[str, int]) -> pl.DataFrame:
     )
 
 
-def _shift(
-    frame: pl.DataFrame,
-    offset_ns: int,
-    recode: pl.Series,
-    window_ns: tuple[int, int] | None = None,
-) -> pl.DataFrame:
+def _shift(frame: pl.DataFrame, offset_ns: int, recode: pl.Series) -> pl.DataFrame:
+    """Put times on the run's clock and codes into the run's names."""
     codes = [
         recode.gather(frame[c].fill_null(0)).set(frame[c].is_null(), None).alias(c)
         if len(recode)
@@ -147,19 +146,21 @@ def _shift(
         for c in ("name", "short", "domain")
         if c in frame.columns
     ]
-    frame = frame.with_columns(
+    return frame.with_columns(
         *codes,
         (pl.col("start") + offset_ns).alias("start_ns"),
         (pl.col("end" if "end" in frame.columns else "start") + offset_ns).alias("end_ns"),
     ).drop("start", "end", strict=False)
-    if window_ns is None or "push_pop" not in frame.columns:
-        return frame
-    # Older nsys closes a range that is open at the stop at the window's very end, newer leaves it.
-    last = window_ns[1]
+
+
+def _close(ranges: pl.DataFrame, window_end_ns: int, window_is_known: bool) -> pl.DataFrame:
+    """End the ranges that never ended at the window's end, and mark them."""
     end = pl.col("end_ns")
-    return frame.with_columns(
-        (end.is_null() | (end == last)).alias("truncated"),
-        end.fill_null(pl.max_horizontal(pl.lit(last), pl.col("start_ns"))),
+    # Older nsys itself closes what is open at the stop, at the window's very end.
+    closed_by_nsys = (end == window_end_ns) & window_is_known
+    last = pl.max_horizontal(pl.lit(window_end_ns), pl.col("start_ns"))
+    return ranges.with_columns(
+        (end.is_null() | closed_by_nsys).alias("truncated"), end.fill_null(last)
     )
 
 

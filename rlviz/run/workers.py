@@ -218,7 +218,7 @@ def _natural(text: str) -> tuple[tuple[int, int | str], ...]:
 def _numbers(
     workers: Sequence[Worker], rows: Sequence[Sequence[tuple[int, int | None]]]
 ) -> dict[int, int]:
-    """Number the workers of each role: by rank where all are known, else by place."""
+    """Give each worker its number within its role: its rank if all are known, else its place."""
     by_role: dict[str, list[int]] = defaultdict(list)
     for members in rows:
         for index, _ in members:
