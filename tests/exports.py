@@ -296,6 +296,7 @@ class Export:
         self._rows.setdefault("StringIds", [])
         self._rows["StringIds"] += [{"id": i, "value": text} for text, i in self._strings.items()]
         with sqlite3.connect(self.path) as connection:
+            connection.executescript("PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF")
             for table, rows in self._rows.items():
                 self._write_table(connection, table, rows)
         connection.close()

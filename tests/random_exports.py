@@ -212,7 +212,3 @@ def everything(run: Run, **window: int | None) -> pl.DataFrame:
     frames = [run.kernels(**window), run.copies(**window), run.graphs(**window)]
     together: pl.DataFrame = pl.concat([frame.select(columns) for frame in frames])
     return together
-
-
-def with_length(pieces: Iterable[Span]) -> list[Span]:
-    return [(start, end) for start, end in pieces if end > start]

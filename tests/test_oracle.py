@@ -364,12 +364,14 @@ def test_reports_of_one_run_share_the_wall_clock(run: str) -> None:
     assert loaded.rows["row"].to_list() == [0, 1, 2, 3]
     assert not loaded.rows["gpu_data"].any()
     answers = [oracle(stem)[1] for stem in stems() if stem.startswith(f"{run}__")]
+    assert loaded.start_utc_ns is not None
     assert loaded.start_utc_ns == min(a["session_start"]["utcEpochNs"] for a in answers)
     for answer in answers:
         pid = answer["nvtx"]["threads"][0]["pid"]
         ranges = loaded.ranges().filter(pl.col("pid") == pid)
-        assert ranges["start_ns"].min() + loaded.start_utc_ns == answer["first_start_utc_ns"]
-        assert ranges["end_ns"].max() + loaded.start_utc_ns == answer["last_end_utc_ns"]
+        first, last = answer["first_start_utc_ns"], answer["last_end_utc_ns"]
+        assert ranges["start_ns"].min() == first - loaded.start_utc_ns
+        assert ranges["end_ns"].max() == last - loaded.start_utc_ns
 
 
 def test_a_domain_created_twice_does_not_double_its_ranges() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -276,12 +277,19 @@ def test_secrets_reach_no_frame_no_text_and_no_attribute(name: str) -> None:
 
 
 def test_ranges_that_end_on_another_thread_stay_on_the_one_that_opened_them() -> None:
-    for report in load("edge_rows").reports:
-        found = load("edge_rows").inside(load("edge_rows").run.ranges(), report)
-        checkpoints = found.filter(pl.col("name") == "async_checkpoint")
-        assert checkpoints.height > 0
-        assert set(checkpoints["tid"]) == set(checkpoints["pid"])
-        assert set(checkpoints["kind"]) == {"start_end"}
+    loaded = load("edge_rows")
+    for report in loaded.reports:
+        connection = sqlite3.connect(f"{(loaded.folder / report).as_uri()}?immutable=1", uri=True)
+        begun = connection.execute(
+            "select start, globalTid & 0xFFFFFF, endGlobalTid & 0xFFFFFF"
+            " from NVTX_EVENTS where eventType = 60 and text is not null"
+        ).fetchall()
+        connection.close()
+        assert any(opened != closed for _, opened, closed in begun if closed is not None)
+        found = loaded.inside(loaded.run.ranges(), report).filter(pl.col("kind") == "start_end")
+        (line,) = loaded.run.reports.filter(pl.col("report") == report).to_dicts()
+        places = found.select(pl.col("start_ns") - line["window_start_ns"], "tid").rows()
+        assert sorted(places) == sorted((start, opened) for start, opened, _ in begun)
 
 
 def test_a_range_without_a_name_is_still_drawn() -> None:
