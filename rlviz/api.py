@@ -14,7 +14,7 @@ from rlviz.reports.export import export_capture
 from rlviz.reports.find import find
 from rlviz.reports.read import read_report
 from rlviz.run.assemble import assemble
-from rlviz.run.roles import ROLES
+from rlviz.run.rules import ROLES
 from rlviz.run.run import Run
 
 if TYPE_CHECKING:

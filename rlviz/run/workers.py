@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rlviz.reports.report import Gpu
-from rlviz.run.roles import POOLS, ROLES, pool_of, role_of
+from rlviz.run.rules import POOLS, ROLES, pool_of, shipped_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -184,7 +184,7 @@ def _role(worker: Worker, reports: Sequence[Report]) -> str:
         if worker.pid is not None:
             processes.add(identity.processes.get(worker.pid, ""))
             processes.update(n for t, n in identity.threads.items() if t >> 24 == worker.pid)
-    return role_of(ranges, processes, reports[0].path.stem)
+    return shipped_rules().role(ranges, processes, reports[0].path.stem)
 
 
 def _row_key(index: int, worker: Worker, device: int | None) -> tuple[object, ...]:

@@ -1,0 +1,1 @@
+"""The detail that any zoom needs: activity in buckets, exact where there is room for it."""
