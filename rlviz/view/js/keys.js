@@ -1,0 +1,35 @@
+// W A S D to move and zoom, [ and ] to step through iterations, while the chart has the focus.
+
+const STEP = 0.2;
+
+export function keyAction(key, lens) {
+  switch (key.toLowerCase()) {
+    case "w":
+      return () => lens.zoomBy(1 - STEP);
+    case "s":
+      return () => lens.zoomBy(1 / (1 - STEP));
+    case "a":
+      return () => lens.moveBy(-STEP);
+    case "d":
+      return () => lens.moveBy(STEP);
+    case "[":
+      return () => lens.stepIteration(-1);
+    case "]":
+      return () => lens.stepIteration(1);
+    default:
+      return null;
+  }
+}
+
+export function listenKeys(root, lens) {
+  root.addEventListener("keydown", (event) => {
+    // AltGr, with which many keyboards write a bracket, counts as Ctrl and Alt together.
+    const shortcut = event.metaKey || event.ctrlKey !== event.altKey;
+    const typing = event.target.closest?.("input, select, textarea");
+    const action = shortcut || typing ? null : keyAction(event.key, lens);
+    if (action === null) return;
+    action();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}

@@ -1,0 +1,135 @@
+// Which texts fit where: ranges, brackets and lines are labelled anew at every zoom.
+
+import { duration } from "./units.js";
+
+const SMALLEST_PX = 22;
+
+class Ruler {
+  constructor(font) {
+    this.context = document.createElement("canvas").getContext("2d");
+    this.context.font = font;
+    this.known = new Map();
+  }
+
+  width(text) {
+    let width = this.known.get(text);
+    if (width === undefined) {
+      if (this.known.size > 20000) this.known.clear();
+      this.known.set(text, (width = this.context.measureText(text).width));
+    }
+    return width;
+  }
+
+  // The first of `texts` that fits into `room`, else the last one cut with an ellipsis, else "".
+  fit(texts, room) {
+    for (const text of texts) if (this.width(text) <= room) return text;
+    const last = texts[texts.length - 1];
+    let length = Math.floor((last.length * room) / this.width(last));
+    for (; length >= 3; length--) {
+      const cut = `${last.slice(0, length).trimEnd()}…`;
+      if (this.width(cut) <= room) return cut;
+    }
+    return "";
+  }
+}
+
+// A range's texts, longest first: the last part of a path tells more than its head. In a low row
+// a label lies on the activity itself: there it is as short as can be.
+function variants(name, seconds, low) {
+  const tail = name.slice(name.lastIndexOf("/") + 1) || name;
+  const length = `  [${duration(seconds)}]`;
+  return low ? [tail + length, tail] : [name + length, name, tail];
+}
+
+export class Labels {
+  constructor(doc, facts, marks) {
+    this.facts = facts;
+    this.marks = marks;
+    this.ranges = doc.get_model_by_name("overlay-labels");
+    this.lines = doc.get_model_by_name("line-labels");
+    this.brackets = new Map();
+    for (const bracket of facts.brackets) {
+      const source = doc.get_model_by_name(`bracket-labels-${bracket.pool}`);
+      if (!this.brackets.has(source)) this.brackets.set(source, []);
+      this.brackets.get(source).push(bracket);
+    }
+    this.small = new Ruler(`${facts.label_px}px ${facts.font}`);
+    this.bold = new Ruler(`bold 12px ${facts.font}`);
+    this.tiny = new Ruler(`9px ${facts.font}`);
+  }
+
+  // Label what `start` to `end` shows on `width` pixels.
+  update(start, end, width) {
+    if (!(width > 0)) return;
+    const view = { start, end, scale: width / (end - start) };
+    this.ranges.data = this.rangeLabels(view);
+    for (const [source, brackets] of this.brackets) {
+      source.data = this.bracketLabels(brackets, view);
+    }
+    if (this.lines !== null) this.lines.data = this.lineLabels(view);
+  }
+
+  rangeLabels(view) {
+    const found = { x: [], y: [], text: [] };
+    const { row_px: rowPx, label_px: labelPx } = this.facts;
+    const linePx = labelPx + 4;
+    for (const row of this.facts.rows) {
+      const list = this.marks.overlayRows.get(row.row);
+      if (list === undefined) continue;
+      const slots = Math.floor(((row.bottom - row.top) * rowPx) / linePx);
+      const taken = Array.from({ length: slots }, () => []);
+      if (slots > 0) for (const i of list) this.rangeLabel(i, row, view, taken, linePx, found);
+    }
+    return found;
+  }
+
+  rangeLabel(i, row, { start, end, scale }, taken, linePx, found) {
+    const { left, right, depth, name } = this.marks.overlays;
+    const from = Math.max(left[i], start);
+    const room = (Math.min(right[i], end) - from) * scale - 7;
+    if (room < SMALLEST_PX) return;
+    const slot = Math.min(depth[i], taken.length - 1);
+    const at = (from - start) * scale;
+    const text = this.small.fit(
+      variants(this.facts.names[name[i]], right[i] - left[i], taken.length === 1),
+      room,
+    );
+    if (text === "") return;
+    const until = at + this.small.width(text) + 8;
+    if (taken[slot].some(([one, other]) => at < other && one < until)) return;
+    taken[slot].push([at, until]);
+    found.x.push(from);
+    found.y.push(row.top + (slot * linePx + (taken.length === 1 ? 0 : 1)) / this.facts.row_px);
+    found.text.push(text);
+  }
+
+  bracketLabels(brackets, { start, end, scale }) {
+    const found = { x: [], y: [], text: [] };
+    for (const { left, right, y, text } of brackets) {
+      const from = Math.max(left, start);
+      const until = Math.min(right, end);
+      const room = (until - from) * scale - 8;
+      // "Gen 3  (weights 3)", "Gen 3", "3".
+      const head = text.split("  ")[0];
+      const fitting = this.bold.fit([text, head, head.split(" ").pop()], room);
+      if (fitting === "") continue;
+      found.x.push((from + until) / 2);
+      found.y.push(y);
+      found.text.push(fitting);
+    }
+    return found;
+  }
+
+  lineLabels({ start, end, scale }) {
+    const found = { x: [], y: [], text: [] };
+    const lines = this.facts.lines.filter(({ at }) => at >= start && at <= end);
+    lines.forEach(({ at, text }, i) => {
+      const room = ((lines[i + 1]?.at ?? end) - at) * scale - 6;
+      if (this.tiny.width(text) > room) return;
+      found.x.push(at);
+      found.y.push(this.facts.height);
+      found.text.push(text);
+    });
+    return found;
+  }
+}

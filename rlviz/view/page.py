@@ -1,0 +1,92 @@
+"""One HTML file that holds the whole chart: it opens offline and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from typing import TYPE_CHECKING, Literal
+
+from rlviz.view.bokehjs import bokeh_js
+from rlviz.view.legible import legible
+from rlviz.view.lens import lens_style, page_js
+from rlviz.view.payload import payload
+
+if TYPE_CHECKING:
+    from rlviz.view.scene import Scene
+
+__all__ = ["page"]
+
+_STYLE = """
+html { color-scheme: light dark; }
+body { margin: 12px 16px; background: var(--rlviz-page); color: var(--rlviz-ink); }
+"""
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<div id="rlviz-chart" data-asked="{theme}"></div>
+<noscript>This page draws a timeline with the JavaScript that it contains: please allow it to run.\
+</noscript>
+<script type="application/json" id="rlviz-facts">{facts}</script>
+<script type="application/json" id="rlviz-item">{item}</script>
+<script>{bokeh}</script>
+<script type="module">{lens}</script>
+</body>
+</html>
+"""
+
+
+def page(scene: Scene, theme: Literal["auto", "light", "dark"] = "auto") -> str:
+    """Write `scene` as one HTML page.
+
+    Parameters
+    ----------
+    scene : Scene
+        What to draw.
+    theme : {"auto", "light", "dark"}
+        "auto" follows the reader's system.
+
+    Returns
+    -------
+    str
+        The page. Only the two scripts that it names by their hash run in it, whatever the strings
+        of a report say.
+    """
+    scripts = (bokeh_js(), page_js())
+    for script in scripts:
+        # Hashed as they stand: a script cannot be escaped, so it must not need it.
+        if "</script" in script.lower() or "<!--" in script:
+            msg = "a script of the page holds text that ends a script element"
+            raise ValueError(msg)
+    drawn = payload(scene, "dark" if theme == "dark" else "light")
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    return _PAGE.format(
+        policy=(
+            f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+            "img-src data: blob:"
+        ),
+        title=html.escape(legible(scene.title) or "rlviz"),
+        style=_STYLE + lens_style(),
+        theme=theme,
+        facts=_inert(drawn.facts),
+        item=_inert(drawn.item),
+        bokeh=scripts[0],
+        lens=scripts[1],
+    )
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _inert(text: str) -> str:
+    """Escape JSON so that no parser of HTML sees a tag in it."""
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

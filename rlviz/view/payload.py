@@ -1,0 +1,145 @@
+"""What travels to the browser: the figure as Bokeh's JSON, and the facts that the lens tells.
+
+The columns of marks travel inside the figure, compressed and binary. Names are sent once, as a
+list that codes point to, and only after `legible` has looked at them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from bokeh.core.json_encoder import serialize_json
+from bokeh.embed import json_item
+
+from rlviz.view.figure import draw, limits, window
+from rlviz.view.legible import legible
+from rlviz.view.palette import COLORS, LABELS, SURFACE
+from rlviz.view.sizes import FONT, font_px, row_height_px
+
+if TYPE_CHECKING:
+    from rlviz.view.figure import Drawing
+    from rlviz.view.palette import Theme
+    from rlviz.view.scene import Scene
+
+__all__ = ["Payload", "payload"]
+
+LONGEST_TEXT = 500
+SHADES = {
+    "not_captured": "not captured",
+    "edge": "profiler edge",
+    "no_gpu_data": "no GPU data",
+}
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A chart for the browser.
+
+    Parameters
+    ----------
+    item : str
+        JSON for ``Bokeh.embed.embed_item``.
+    facts : str
+        JSON for the lens.
+    """
+
+    item: str
+    facts: str
+
+
+def payload(scene: Scene, theme: Theme = "light") -> Payload:
+    """Draw `scene` and write it down for the browser."""
+    drawing = draw(scene, theme)
+    facts = json.dumps(_facts(scene, drawing), allow_nan=False, separators=(",", ":"))
+    # Bokeh's own encoder: it writes arrays as compressed base64 and no NaN as a bare word.
+    return Payload(serialize_json(json_item(drawing.root)), facts)
+
+
+def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
+    row_px = row_height_px(len(scene.rows))
+    utc = scene.run_start_utc_ns
+    return {
+        "title": legible(scene.title, LONGEST_TEXT),
+        "subtitle": legible(scene.subtitle, LONGEST_TEXT),
+        "caption": legible(scene.caption, LONGEST_TEXT),
+        "notes": [legible(note, LONGEST_TEXT) for note in scene.notes],
+        "simulated": scene.simulated,
+        "window": window(scene.start_s, scene.end_s),
+        "limits": limits(scene),
+        # As text: JavaScript's numbers hold no nanoseconds of UTC.
+        "utc": None if utc is None else str(utc),
+        "height": scene.height,
+        "row_px": row_px,
+        "label_px": font_px(row_px, largest=10),
+        "left_px": drawing.left_px,
+        "right_px": drawing.right_px,
+        "font": FONT,
+        "names": [legible(name) for name in scene.names],
+        "colors": [LABELS[key] for key in scene.colors],
+        "rows": _rows(scene),
+        "pools": [
+            {"name": pool.name, "top": pool.top, "bottom": pool.bottom} for pool in scene.pools
+        ],
+        "shades": [
+            {"row": s.row, "left": s.left, "right": s.right, "kind": s.kind} for s in scene.shades
+        ],
+        "brackets": [
+            {"pool": b.pool, "left": b.left, "right": b.right, "y": b.y, "text": legible(b.text)}
+            for b in scene.brackets
+        ],
+        "lines": [
+            {"at": line.at, "text": legible(line.text)}
+            for line in sorted(scene.lines, key=lambda line: line.at)
+        ],
+        "iterations": scene.iterations,
+        "legend": legend(scene),
+        "surface": {"light": SURFACE["light"], "dark": SURFACE["dark"]},
+        "paint": drawing.paint.done,
+    }
+
+
+def _rows(scene: Scene) -> list[dict[str, Any]]:
+    return [
+        {
+            "row": row.row,
+            "top": row.top,
+            "bottom": row.bottom,
+            "label": legible(row.label),
+            "host": legible(row.host),
+            "pool": row.pool,
+            "busy": row.busy_share,
+            "details": {legible(key): legible(value) for key, value in row.details.items()},
+        }
+        for row in scene.rows
+    ]
+
+
+def legend(scene: Scene) -> list[dict[str, str]]:
+    """List what the chart's colours and patterns mean, and only those that it uses.
+
+    Returns
+    -------
+    list of dict
+        `kind` (color, range, idle, or a kind of shade), `color` (CSS, may be empty), `label`.
+    """
+    solid = np.unique(scene.bars.color)
+    bare = np.setdiff1d(scene.overlays.color[scene.overlays.shown], solid)
+    outlined = [scene.colors[code] for code in bare]
+    entries = [
+        _entry("color", LABELS[key], COLORS[key]) for key in (scene.colors[code] for code in solid)
+    ]
+    entries += [_entry("range", LABELS[key], COLORS[key]) for key in outlined if key != "range"]
+    if scene.rows:
+        entries.append(_entry("idle", "idle"))
+    kinds = {shade.kind for shade in scene.shades}
+    entries += [_entry(kind, label) for kind, label in SHADES.items() if kind in kinds]
+    if scene.overlays.shown.any():
+        entries.append(_entry("range", LABELS["range"], COLORS["range"]))
+    return entries
+
+
+def _entry(kind: str, label: str, color: str = "") -> dict[str, str]:
+    return {"kind": kind, "color": color, "label": label}

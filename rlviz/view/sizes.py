@@ -1,0 +1,46 @@
+"""How high a row is and how wide its label: the pixels behind a scene's row units."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["BAND", "FONT", "font_px", "row_height_px", "text_width_px"]
+
+BAND = 0.82
+"""The part of a row's height that its band takes; the rest is air between two rows."""
+
+FONT = "'Helvetica Neue', Helvetica, Arial, sans-serif"
+
+# The mean advance of the widest face that FONT falls back to (DejaVu Sans), in ems.
+_EM_PER_CHARACTER = 0.6
+
+
+def row_height_px(rows: int) -> int:
+    """Give the height of one row unit in pixels: rows get lower as there are more of them.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the chart.
+
+    Examples
+    --------
+    >>> [row_height_px(rows) for rows in (2, 8, 16, 64, 128)]
+    [54, 50, 35, 18, 12]
+    """
+    return round(min(54.0, max(12.0, 141.0 / math.sqrt(max(rows, 1)))))
+
+
+def font_px(row_px: float, largest: int = 12) -> int:
+    """Give the font size that still fits into a row `row_px` high."""
+    return int(max(8, min(largest, row_px * BAND - 1)))
+
+
+def text_width_px(texts: Iterable[str], size_px: float) -> int:
+    """Give room enough for the longest of `texts`; 0 without any."""
+    longest = max((len(text) for text in texts), default=0)
+    return math.ceil(longest * size_px * _EM_PER_CHARACTER)
