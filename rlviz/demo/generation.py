@@ -39,7 +39,7 @@ class Engines:
         hole = 4 * SECOND * self.shape.pace, self.rng.uniform(0.32, 0.42) * SECOND
         ends = np.empty_like(starts)
         for index, (track, start) in enumerate(zip(self.tracks, starts, strict=True)):
-            pace = common * self.rng.uniform(0.985, 1.015) * self.shape.pace
+            pace = common * self.rng.uniform(0.97, 1.03) * self.shape.pace
             if index == self.scenario.slow_generation_gpu:
                 pace *= SLOW_GPU
             lonely = self.scenario.long_tail and index == len(self.tracks) - 1

@@ -6,7 +6,7 @@ cover them. All times are integers in nanoseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rlviz.demo.intervals import Int64
     from rlviz.demo.names import Naming
     from rlviz.demo.scenario import Scenario
@@ -75,22 +77,28 @@ class Spans:
         """No activity at all."""
         return cls(*(np.empty(0, np.int64) for _ in range(5)))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Spans]) -> Spans:
+        """Put spans together, in the order of their starts."""
+        columns = [
+            np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)
+        ]
+        order = np.argsort(columns[0], kind="stable")
+        return cls(*(column[order] for column in columns))
+
     def moved(self, by: int) -> Spans:
         """Shift all times."""
         return replace(self, start=self.start + by, end=self.end + by)
 
-    @property
-    def computes(self) -> npt.NDArray[np.bool_]:
+    def computing(self) -> npt.NDArray[np.bool_]:
         """Where kernels compute."""
         return self.stage < _FIRST_COLLECTIVE
 
-    @property
-    def communicates(self) -> npt.NDArray[np.bool_]:
+    def communicating(self) -> npt.NDArray[np.bool_]:
         """Where a collective runs."""
         return (self.stage >= _FIRST_COLLECTIVE) & (self.stage < _FIRST_COPY)
 
-    @property
-    def copies(self) -> npt.NDArray[np.bool_]:
+    def copying(self) -> npt.NDArray[np.bool_]:
         """Where something is copied or set."""
         return self.stage >= _FIRST_COPY
 
@@ -120,7 +128,7 @@ class Range:
 class Track:
     """What one worker does, as it is being laid out."""
 
-    blocks: list[tuple[Int64, Int64, int, Int64, Int64]] = field(default_factory=list)
+    blocks: list[Spans] = field(default_factory=list)
     ranges: list[Range] = field(default_factory=list)
 
     def add(
@@ -133,19 +141,11 @@ class Track:
     ) -> None:
         """Add spans of one stage."""
         each = np.ones(len(start), np.int64)
-        self.blocks.append((start, end, int(stage), each * parts, each * side))
+        self.blocks.append(Spans(start, end, each * int(stage), each * parts, each * side))
 
     def spans(self) -> Spans:
         """Sort what was added."""
-        start = np.concatenate([block[0] for block in self.blocks])
-        order = np.argsort(start, kind="stable")
-        return Spans(
-            start[order],
-            np.concatenate([block[1] for block in self.blocks])[order],
-            np.concatenate([np.full(len(block[0]), block[2]) for block in self.blocks])[order],
-            np.concatenate([block[3] for block in self.blocks])[order],
-            np.concatenate([block[4] for block in self.blocks])[order],
-        )
+        return Spans.joined(self.blocks)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,8 @@ class Report:
 class Plan:
     """The whole run. The true clock's zero is the start of the earliest report with GPU rows.
 
-    `utc_zero_ns` is its UTC. `reports` are those that exist, `missing` the lanes without one.
+    `utc_zero_ns` is its UTC. `reports` are those that exist, `missing` the lanes without one,
+    `captures` the steps of each collection.
     """
 
     scenario: Scenario
@@ -203,6 +204,11 @@ class Plan:
     lanes: tuple[Lane, ...]
     reports: tuple[Report, ...]
     missing: tuple[Lane, ...]
-    steps: tuple[int, ...]
+    captures: tuple[tuple[int, ...], ...]
     utc_zero_ns: int
     secrets: tuple[str, ...]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """All captured steps."""
+        return tuple(step for steps in self.captures for step in steps)

@@ -63,7 +63,8 @@ def plan_of(scenario: Scenario) -> Plan:
         Policies(scenario, naming, shape, rng, policies),
         Engines(scenario, naming, shape, rng, engines),
     )
-    captured = _unfold(stage, _dealt_steps(scenario))
+    dealt = _dealt_steps(scenario)
+    _unfold(stage, dealt)
     tracks = [*policies, *engines]
     spans = [track.spans() for track in tracks]
     workers = [lane for lane in lanes if lane.gpu]
@@ -95,7 +96,7 @@ def plan_of(scenario: Scenario) -> Plan:
         lanes,
         (*reports, *_controller(scenario, clocks, lanes, stage, zero)),
         tuple(lane for index, lane in enumerate(workers) if index not in present),
-        tuple(captured),
+        tuple(tuple(steps) for steps in dealt),
         utc_zero_ns(scenario),
         secrets_of(scenario),
     )
@@ -110,16 +111,15 @@ def _dealt_steps(scenario: Scenario) -> list[list[int]]:
     return dealt
 
 
-def _unfold(stage: _Stage, dealt: list[list[int]]) -> list[int]:
-    """Take all steps; return those that lie in a capture."""
-    top, captured = 0, []
+def _unfold(stage: _Stage, dealt: list[list[int]]) -> None:
+    """Take all steps, captured or not."""
+    top = 0
     # Each engine went on as soon as it had the weights of the step before the first one.
     starts = (stage.rng.uniform(-12, 0, len(stage.engines.tracks)) * MS).astype(np.int64)
     for index, steps in enumerate(dealt):
         opened = stage.opened(top)
         for step in steps:
             top, starts = _step(stage, step, top, starts)
-        captured += steps
         stage.windows.append(np.stack((opened, stage.closed(top)), axis=1))
         if index + 1 == len(dealt):
             if not stage.scenario.colocated:
@@ -128,7 +128,6 @@ def _unfold(stage: _Stage, dealt: list[list[int]]) -> list[int]:
             top, starts = _step(stage, steps[-1] + 1, top, starts)
         else:
             top = int(stage.windows[-1][:, 1].max() + _STOP_TAKES_S * SECOND)
-    return captured
 
 
 def _step(stage: _Stage, step: int, top: int, starts: np.ndarray) -> tuple[int, np.ndarray]:

@@ -34,12 +34,12 @@ def jittered(rng: np.random.Generator, end: float, count: int) -> Int64:
     return ends
 
 
-def launch_gaps(rng: np.random.Generator, shape: tuple[int, ...]) -> Int64:
+def launch_gaps(rng: np.random.Generator, count: int) -> Int64:
     """Gaps between chunks: mostly a launch's latency, some longer, a few that are bubbles."""
-    kind = rng.random(shape)
-    gap = rng.uniform(15, 85, shape) * US
-    gap = np.where(kind > 0.90, rng.uniform(110, 950, shape) * US, gap)
-    return np.where(kind > 0.985, rng.uniform(1.1, 6, shape) * MS, gap).astype(np.int64)
+    kind = rng.random(count)
+    gap = rng.uniform(15, 85, count) * US
+    gap = np.where(kind > 0.90, rng.uniform(110, 950, count) * US, gap)
+    return np.where(kind > 0.985, rng.uniform(1.1, 6, count) * MS, gap).astype(np.int64)
 
 
 def annotate(
@@ -81,7 +81,7 @@ class Policies:
     def step(self, step: int, begin: int) -> int:
         """Lay out one step; the weights may be sent from the returned time on."""
         pace = self.shape.pace
-        wait = self.rng.uniform(1.80, 1.95) if not self.scenario.colocated else 0.25
+        wait = self.rng.uniform(2.15, 2.35) if not self.scenario.colocated else 0.25
         called = self.together(begin + wait * SECOND, 20)
         for track, start in zip(self.tracks, called, strict=True):
             annotate(track, self.naming.wait, step, begin + 5 * MS, start - 5 * MS)
@@ -168,11 +168,15 @@ class Policies:
         ranks, chunks = len(self.tracks), self.shape.chunks
         scale = self.rng.uniform(0.985, 1.015) * busy_s * SECOND / len(groups) / chunks
         for compute, collective in groups:
-            length = self.rng.normal(scale, 0.012 * scale, (ranks, chunks)) * self.slow[:, None]
-            length *= self.rng.uniform(0.8, 1.2, chunks)
-            gap = launch_gaps(self.rng, (ranks, chunks))
+            # Ranks run the same program on shards of one size: chunks differ, ranks hardly do.
+            share = self.rng.uniform(0.8, 1.2, chunks) * self.rng.normal(1, 0.01, (ranks, chunks))
+            share *= chunks / share.sum(axis=1, keepdims=True)
+            own_pace = self.rng.normal(1, 0.0008, (ranks, 1)) * self.slow[:, None]
+            length = scale * share * own_pace
+            gap = launch_gaps(self.rng, chunks) * self.rng.normal(1, 0.03, (ranks, chunks))
             gap[:, 0] = 0
-            ends = start[:, None] + np.cumsum(length.astype(np.int64) + gap, axis=1)
+            steps = length.astype(np.int64) + gap.astype(np.int64)
+            ends = start[:, None] + np.cumsum(steps, axis=1)
             starts = ends - length.astype(np.int64)
             for rank, track in enumerate(self.tracks):
                 side = (np.arange(chunks) + rank) % 2
@@ -183,5 +187,5 @@ class Policies:
             else:
                 arrived, lasts = start + (0.25 * own).astype(np.int64), 0.2 * scale * chunks
             over = self._collective(collective, step, arrived, lasts)
-            start = np.maximum(ends[:, -1], over) + launch_gaps(self.rng, (ranks,))
+            start = np.maximum(ends[:, -1], over) + launch_gaps(self.rng, 1)
         return np.maximum(ends[:, -1], over)

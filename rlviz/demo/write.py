@@ -7,15 +7,12 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rlviz.demo.report import MARK, write_report
 from rlviz.demo.scenario import Scenario
 from rlviz.demo.schedule import plan_of
+from rlviz.demo.truth import truth_of
 from rlviz.errors import RlvizError
-
-if TYPE_CHECKING:
-    from rlviz.demo.plan import Plan
 
 __all__ = ["TRUTH", "write"]
 
@@ -61,16 +58,12 @@ def write(
     root.mkdir(parents=True, exist_ok=True)
     targets = [root / report.path for report in plan.reports]
     _make_way(root, targets)
+    truth = truth_of(plan)
     for target, report in zip(targets, plan.reports, strict=True):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_report(target, plan, report)
-    _write_truth(root / TRUTH, plan)
+    (root / TRUTH).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     return tuple(targets)
-
-
-def _write_truth(path: Path, plan: Plan) -> None:
-    found = {"simulated": True, "reports": {report.path: {} for report in plan.reports}}
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def _make_way(root: Path, targets: list[Path]) -> None:
