@@ -119,7 +119,7 @@ def _pieces(start: Int64, end: Int64, width_ns: int) -> pl.DataFrame:
 
 
 def _dominant(pieces: pl.DataFrame, code: str) -> pl.DataFrame:
-    """The code with the most time in each bucket; of equals the smallest, so that it is stable."""
+    """Find the code with the most time in each bucket; of equals the smallest, to be stable."""
     times = pieces.group_by("bucket", code).agg(pl.sum("time"))
     order = times.sort(["bucket", "time", code], descending=[False, True, False])
     return order.group_by("bucket", maintain_order=True).first()

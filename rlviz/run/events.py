@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["Events", "collect"]
+__all__ = ["Events", "collect", "lookup"]
 
 _GPU_KINDS = ("kernels", "copies", "graphs")
 
@@ -34,16 +34,37 @@ class Events:
     ----------
     names : polars.Series of str
         Texts that the code columns (`name`, `short`, `domain`, `thread`) point to.
+    workers : tuple of int
+        Per lane, its worker: lanes of one process share its ranges, which stand on the first.
     kernels, copies, graphs, ranges, marks : polars.DataFrame
         Columns as in the reports, and row, lane, start_ns, end_ns on the run's clock.
     """
 
     names: pl.Series
+    workers: tuple[int, ...]
     kernels: pl.DataFrame
     copies: pl.DataFrame
     graphs: pl.DataFrame
     ranges: pl.DataFrame
     marks: pl.DataFrame
+
+    def texts(self, codes: pl.Series) -> pl.Series:
+        """Look codes up in `names`; null stays null."""
+        return lookup(self.names, codes)
+
+
+def lookup(table: pl.Series, codes: pl.Series) -> pl.Series:
+    """Take the entry of `table` for each code; null for null.
+
+    Examples
+    --------
+    >>> lookup(pl.Series(["a", "b"]), pl.Series("name", [1, None, 0])).to_list()
+    ['b', None, 'a']
+    """
+    if not len(table):
+        return codes.cast(table.dtype)
+    found = table.gather(codes.fill_null(0)).alias(codes.name)
+    return found.set(codes.is_null(), None) if codes.null_count() else found
 
 
 def collect(
@@ -88,7 +109,8 @@ def collect(
             gathered["ranges"][-1] = _close(gathered["ranges"][-1], windows_ns[index][1], known)
     frames = {kind: _sorted(kind, parts) for kind, parts in gathered.items()}
     frames["ranges"] = _nest(frames["ranges"])
-    return Events(pl.Series("name", list(codes), dtype=pl.String), **frames)
+    names = pl.Series("name", list(codes), dtype=pl.String)
+    return Events(names, tuple(lane.worker for lane in lanes), **frames)
 
 
 class _Places:
@@ -139,13 +161,7 @@ def _threads(report: Report, codes: dict[str, int]) -> pl.DataFrame:
 
 def _shift(frame: pl.DataFrame, offset_ns: int, recode: pl.Series) -> pl.DataFrame:
     """Put times on the run's clock and codes into the run's names."""
-    codes = [
-        recode.gather(frame[c].fill_null(0)).set(frame[c].is_null(), None).alias(c)
-        if len(recode)
-        else frame[c]
-        for c in ("name", "short", "domain")
-        if c in frame.columns
-    ]
+    codes = [lookup(recode, frame[c]) for c in ("name", "short", "domain") if c in frame.columns]
     return frame.with_columns(
         *codes,
         (pl.col("start") + offset_ns).alias("start_ns"),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["clear_levels", "depth"]
+__all__ = ["clear_levels", "depth", "parents"]
 
 
 def depth(thread: Int64, start: Int64, end: Int64) -> Int64:
@@ -48,6 +48,36 @@ def depth(thread: Int64, start: Int64, end: Int64) -> Int64:
     result = np.empty(len(order), np.int64)
     result[order] = np.arange(len(order)) - first - closed - passed
     return result
+
+
+def parents(depth: Int64) -> Int64:
+    """Find the range around each push/pop range.
+
+    Parameters
+    ----------
+    depth : ndarray of int64, shape (n,)
+        Depth of each range, sorted by thread, start, and longest first.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Index of the range around it, -1 for the outermost.
+
+    Examples
+    --------
+    >>> parents(np.array([0, 1, 2, 1, 0]))
+    array([-1,  0,  1,  0, -1])
+    """
+    count = len(depth)
+    position = np.concatenate((np.arange(count), np.arange(count)))
+    # Each range offers itself to its own level and looks for the last one of the level above.
+    level = np.concatenate((depth, depth - 1))
+    offers = np.arange(2 * count) < count
+    order = np.lexsort((position, level))
+    last_offer = np.maximum.accumulate(np.where(offers[order], np.arange(2 * count), 0))
+    found = np.empty(2 * count, np.int64)
+    found[order] = position[order][last_offer]
+    return np.where(depth > 0, found[count:], -1)
 
 
 def _count_before(thread: Int64, end: Int64, of_thread: Int64, at: Int64) -> Int64:

@@ -36,6 +36,8 @@ class Run:
         True when a report says that it was made up.
     reports, rows, diagnostics : polars.DataFrame
         A row per report; per lane; per trouble. Columns in `rlviz.run.columns`.
+    events : Events
+        What the methods make frames of: columns with codes in place of names.
 
     Notes
     -----
@@ -59,7 +61,7 @@ class Run:
         self.reports = reports
         self.rows = rows
         self.diagnostics = diagnostics
-        self._events = events
+        self.events = events
 
     def __repr__(self) -> str:
         rows = self.rows["row"].n_unique()
@@ -80,26 +82,26 @@ class Run:
         >>> run = rlviz.load("demo-reports")  # doctest: +SKIP
         >>> run.kernels(row=0, start_ns=0, end_ns=10**9)  # doctest: +SKIP
         """
-        found = _overlapping(self._events.kernels, row, start_ns, end_ns)
+        found = _overlapping(self.events.kernels, row, start_ns, end_ns)
         return self._named("kernels", found.rename({"short": "short_name"}))
 
     def copies(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """Memcpys and memsets, columns as ``COLUMNS["copies"]``."""
-        return self._named("copies", _overlapping(self._events.copies, row, start_ns, end_ns))
+        return self._named("copies", _overlapping(self.events.copies, row, start_ns, end_ns))
 
     def graphs(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """CUDA graphs that were traced as a whole, columns as ``COLUMNS["graphs"]``."""
-        return self._named("graphs", _overlapping(self._events.graphs, row, start_ns, end_ns))
+        return self._named("graphs", _overlapping(self.events.graphs, row, start_ns, end_ns))
 
     def ranges(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """NVTX ranges, columns as ``COLUMNS["ranges"]``; each once, on its worker's first lane."""
-        found = _overlapping(self._events.ranges, row, start_ns, end_ns)
+        found = _overlapping(self.events.ranges, row, start_ns, end_ns)
         kind = pl.when(pl.col("push_pop")).then(pl.lit("push_pop")).otherwise(pl.lit("start_end"))
         return self._named("ranges", _threads(found.with_columns(kind.alias("kind"))))
 
@@ -107,7 +109,7 @@ class Run:
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """NVTX marks, columns as ``COLUMNS["marks"]``; `end_ns` equals `start_ns`."""
-        found = _overlapping(self._events.marks, row, start_ns, end_ns)
+        found = _overlapping(self.events.marks, row, start_ns, end_ns)
         return self._named("marks", _threads(found))
 
     def busy(
@@ -161,7 +163,7 @@ class Run:
     def _spans(self, keys: list[str]) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
         """Start and end of all GPU rows, by row or by row and lane."""
         columns = ["row", "lane", "start_ns", "end_ns"]
-        events = self._events
+        events = self.events
         activity = pl.concat(
             f.select(columns) for f in (events.kernels, events.copies, events.graphs)
         )
@@ -175,13 +177,10 @@ class Run:
 
     def _named(self, frame: str, events: pl.DataFrame) -> pl.DataFrame:
         """Turn codes into texts, and give the documented columns in their order."""
-        texts = self._events.names
         coded = [
-            texts.gather(events[c].fill_null(0)).set(events[c].is_null(), None).alias(c)
-            if len(texts)
-            else events[c].cast(pl.String)
-            for c in ("name", "short_name", "domain", "thread")
-            if c in events.columns
+            self.events.texts(events[column])
+            for column in ("name", "short_name", "domain", "thread")
+            if column in events.columns
         ]
         return events.with_columns(coded).select(
             pl.col(name).cast(dtype) for name, dtype in schema(frame).items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["COLORS", "LABELS", "SURFACE", "Theme"]
+__all__ = ["COLORS", "LABELS", "SURFACE", "Theme", "color_code"]
 
 Theme = Literal["light", "dark", "print"]
 
@@ -82,3 +82,14 @@ SURFACE: dict[Theme, dict[str, str]] = {
         "alert": "#a00000",
     },
 }
+
+
+def color_code(key: str) -> int:
+    """Give the code that scenes use for a colour: its place in `COLORS`.
+
+    Examples
+    --------
+    >>> color_code("generation")
+    0
+    """
+    return list(COLORS).index(key)

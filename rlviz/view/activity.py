@@ -1,0 +1,174 @@
+"""The bands of the chart: GPU activity as bars, merged where it is narrower than a pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from rlviz.levels.buckets import bucket_width_ns, in_buckets
+from rlviz.run.events import lookup
+from rlviz.run.phases import NO_PHASE, phase_at, phase_spans
+from rlviz.run.rules import PHASES, shipped_rules
+from rlviz.view.palette import color_code
+from rlviz.view.scene import Bars, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.run.events import Events
+    from rlviz.run.run import Run
+
+    Int64 = NDArray[np.int64]
+
+__all__ = ["draw_activity"]
+
+_COLOR_OF_PHASE = np.array([color_code(phase) for phase in PHASES])
+_COMPUTE = color_code("compute")
+
+# What Bokeh's canvas redraws within a tenth of a second, over all rows.
+_BARS = 20_000
+_BARS_OF_ROW = 1_500
+_LEAST_HEIGHT = 0.04
+
+
+@dataclass(frozen=True)
+class _Activity:
+    """GPU rows of a row of the chart."""
+
+    start: Int64
+    end: Int64
+    name: Int64
+    color: Int64
+
+
+def draw_activity(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Bars:
+    """Draw the GPU activity of all rows.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    rows : sequence of Row
+        Rows with their place on the chart.
+    view_ns : (int, int)
+        First view on the run's clock: what a pixel is follows from it.
+
+    Returns
+    -------
+    Bars
+        The events themselves where they are few, else buckets of about a pixel, whose busy times
+        add up to the row's busy time.
+    """
+    activity = _by_row(run)
+    events = sum(len(a.start) for a in activity.values())
+    shown = [row for row in rows if row.row in activity]
+    at_most = min(_BARS_OF_ROW, _BARS // max(len(shown), 1))
+    width_ns = 1 if events <= _BARS // 2 else bucket_width_ns(view_ns[1] - view_ns[0], at_most)
+    draw = _events if width_ns == 1 else _merged
+    parts = [draw(row, activity[row.row], width_ns) for row in shown] or [_no_bars()]
+    return Bars(
+        **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Bars)}
+    )
+
+
+def _by_row(run: Run) -> dict[int, _Activity]:
+    events = run.events
+    kinds = _kinds(events)
+    spans = phase_spans(events, shipped_rules())
+    found: dict[int, list[_Activity]] = {}
+    for (row, lane), part in kinds.partition_by(["row", "lane"], as_dict=True).items():
+        start = part["start_ns"].to_numpy()
+        phase = phase_at(spans.get(events.workers[lane], {}), start)
+        color = _color(phase, part["kind"].to_numpy(), _default_phase(run, lane, spans))
+        activity = _Activity(start, part["end_ns"].to_numpy(), part["name"].to_numpy(), color)
+        found.setdefault(row, []).append(activity)
+    return {row: _joined(parts) for row, parts in found.items()}
+
+
+def _kinds(events: Events) -> pl.DataFrame:
+    """Give all GPU rows: row, lane, start_ns, end_ns, name (short), kind (a colour's code)."""
+    kernels = events.kernels.drop("name").rename({"short": "name"})
+    moves_data = lookup(shipped_rules().communication.matches(events.names), kernels["name"])
+    kind = pl.when(moves_data).then(color_code("communication")).otherwise(_COMPUTE)
+    kernels = kernels.with_columns(kind.cast(pl.Int64).alias("kind"))
+    copies = events.copies.with_columns(pl.lit(color_code("copy"), pl.Int64).alias("kind"))
+    graphs = events.graphs.with_columns(pl.lit(_COMPUTE, pl.Int64).alias("kind"))
+    columns = ["row", "lane", "start_ns", "end_ns", "name", "kind"]
+    return pl.concat(frame.select(columns) for frame in (kernels, copies, graphs))
+
+
+def _default_phase(run: Run, lane: int, spans: dict[int, dict[str, tuple[Int64, Int64]]]) -> int:
+    """Phase of what happens outside all ranges: an async generation worker has no others."""
+    role = run.rows["role"][lane]
+    marked = spans.get(run.events.workers[lane], {})
+    if role == "generation" and "generation" not in marked:
+        return PHASES.index("generation")
+    return NO_PHASE
+
+
+def _color(phase: Int64, kind: Int64, default: int) -> Int64:
+    """Colour by phase; by kind what only moves data, and what is in no phase."""
+    phase = np.where(phase == NO_PHASE, default, phase)
+    # A refit is communication as such: its kernels say nothing that the phase does not.
+    moves_data = (kind != _COMPUTE) & (phase != PHASES.index("refit"))
+    return np.where((phase == NO_PHASE) | moves_data, kind, _COLOR_OF_PHASE[phase])
+
+
+def _joined(parts: Sequence[_Activity]) -> _Activity:
+    columns = [np.concatenate([getattr(p, c) for p in parts]) for c in _Activity.__annotations__]
+    order = np.lexsort((columns[1], columns[0]))
+    return _Activity(*(column[order] for column in columns))
+
+
+def _events(row: Row, activity: _Activity, _width_ns: int) -> Bars:
+    length = activity.end - activity.start
+    full = np.ones(len(length))
+    return _bars(
+        row, activity.start, activity.end, full, activity.name, activity.color, full, length, full
+    )
+
+
+def _merged(row: Row, activity: _Activity, width_ns: int) -> Bars:
+    b = in_buckets(activity.start, activity.end, activity.name, activity.color, width_ns)
+    share = b.busy_ns / np.maximum(b.end_ns - b.start_ns, 1)
+    # What is there at all stays visible, be it a hundredth of its bucket.
+    height = np.maximum(share, _LEAST_HEIGHT)
+    return _bars(
+        row, b.start_ns, b.end_ns, height, b.name, b.color, b.count, b.busy_ns, b.name_share
+    )
+
+
+def _no_bars() -> Bars:
+    none = np.empty(0, np.int64)
+    nowhere = Row(0, 0.0, 0.0, "", "", "other", gpu_data=True, busy_share=None)
+    return _bars(nowhere, none, none, none, none, none, none, none, none)
+
+
+def _bars(
+    row: Row,
+    start_ns: Int64,
+    end_ns: Int64,
+    height: NDArray[np.generic],
+    name: Int64,
+    color: Int64,
+    count: NDArray[np.generic],
+    busy_ns: Int64,
+    name_share: NDArray[np.generic],
+) -> Bars:
+    return Bars(
+        left=start_ns / 1e9,
+        right=end_ns / 1e9,
+        top=row.bottom - (row.bottom - row.top) * height.astype(np.float64),
+        bottom=np.full(len(start_ns), row.bottom),
+        row=np.full(len(start_ns), row.row, np.int32),
+        name=name.astype(np.int32),
+        color=color.astype(np.int32),
+        count=count.astype(np.int32),
+        busy_s=busy_ns / 1e9,
+        name_share=name_share.astype(np.float64),
+    )

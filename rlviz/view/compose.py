@@ -1,0 +1,176 @@
+"""From a run to a scene: what is drawn, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from rlviz.levels.coverage import Coverage
+from rlviz.run.intervals import intersection, union
+from rlviz.view.activity import draw_activity
+from rlviz.view.layout import place_rows, shade_rows
+from rlviz.view.overlays import draw_overlays
+from rlviz.view.palette import COLORS
+from rlviz.view.scene import Overview, Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.run.run import Run
+    from rlviz.view.scene import Row
+
+    Int64 = NDArray[np.int64]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["compose"]
+
+_OVERVIEW_STEPS = 600
+_OVERVIEW_POOLS = ("generation", "training", "colocated")
+
+
+def compose(run: Run) -> Scene:
+    """Decide what the chart of a run shows.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+
+    Returns
+    -------
+    Scene
+        Rows, bars, ranges, shades and texts; colours are codes of ``rlviz.view.palette``.
+    """
+    busy = _busy(run)
+    captured = _captured(run)
+    rows, pools, height = place_rows(run, busy, captured)
+    view_ns = _first_view(run, busy, captured)
+    first_ns, last_ns = _limits(captured, view_ns)
+    return Scene(
+        title=_title(run),
+        subtitle=_subtitle(rows, view_ns),
+        caption=_caption(run),
+        simulated=run.simulated,
+        start_s=view_ns[0] / 1e9,
+        end_s=view_ns[1] / 1e9,
+        first_s=first_ns / 1e9,
+        last_s=last_ns / 1e9,
+        height=height,
+        run_start_utc_ns=run.start_utc_ns,
+        names=(*run.events.names, "default domain", "unnamed thread"),
+        colors=tuple(COLORS),
+        rows=rows,
+        pools=pools,
+        bars=draw_activity(run, rows, view_ns),
+        overlays=draw_overlays(run, rows, view_ns),
+        shades=tuple(shade_rows(rows, captured, (first_ns, last_ns))),
+        brackets=(),
+        lines=(),
+        overview=_overview(rows, busy, view_ns),
+        notes=_notes(run),
+    )
+
+
+def _busy(run: Run) -> dict[int, Spans]:
+    """Busy spans by row; rows without GPU data are absent."""
+    return {
+        row: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
+        for (row,), part in run.busy(by="row").partition_by("row", as_dict=True).items()
+    }
+
+
+def _captured(run: Run) -> dict[int, Spans]:
+    """Find the captured spans of each row: where all processes of a GPU were captured."""
+    columns = ["report", "window_start_ns", "window_end_ns"]
+    windows = {report: window for report, *window in run.reports.select(columns).iter_rows()}
+    captured: dict[int, Spans] = {}
+    for row, reports in run.rows.select("row", "report").iter_rows():
+        bounds = np.array([windows[report] for report in reports], np.int64).reshape(-1, 2)
+        own = union(bounds[:, 0], bounds[:, 1])
+        captured[row] = intersection(*captured[row], *own) if row in captured else own
+    return captured
+
+
+def _first_view(
+    run: Run, busy: Mapping[int, Spans], captured: Mapping[int, Spans]
+) -> tuple[int, int]:
+    """Hull of the GPU activity, else of the ranges, else of what was captured."""
+    ranges = run.events.ranges
+    annotated = {0: (ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy())}
+    for spans in (busy, annotated, captured):
+        filled = [(start.min(), end.max()) for start, end in spans.values() if len(start)]
+        if filled:
+            first, last = min(s for s, _ in filled), max(e for _, e in filled)
+            return int(first), int(max(last, first + 1))
+    return 0, 1
+
+
+def _limits(captured: Mapping[int, Spans], view_ns: tuple[int, int]) -> tuple[int, int]:
+    filled = [(int(start[0]), int(end[-1])) for start, end in captured.values() if len(start)]
+    first = min((s for s, _ in filled), default=view_ns[0])
+    last = max((e for _, e in filled), default=view_ns[1])
+    return min(first, view_ns[0]), max(last, view_ns[1])
+
+
+def _overview(
+    rows: Sequence[Row], busy: Mapping[int, Spans], view_ns: tuple[int, int]
+) -> tuple[Overview, ...]:
+    """Mean busy share of each pool's GPUs over the whole run."""
+    edges = np.linspace(view_ns[0], view_ns[1], _OVERVIEW_STEPS + 1).astype(np.int64)
+    widths = np.maximum(np.diff(edges), 1)
+    found = []
+    for pool in _OVERVIEW_POOLS:
+        members = [row.row for row in rows if row.pool == pool and row.gpu_data]
+        if members:
+            none = np.empty(0, np.int64)
+            shares = [Coverage.of(*busy.get(r, (none, none))).between(edges) for r in members]
+            share = np.mean(shares, axis=0) / widths
+            found.append(Overview(pool, edges / 1e9, share))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def _title(run: Run) -> str:
+    gpus = run.rows.filter(pl.col("gpu_data"))["row"].n_unique()
+    rows = run.rows["row"].n_unique()
+    hosts = run.rows["host"].n_unique()
+    what = _counted(gpus, "GPU") if gpus else f"{_counted(rows, 'worker')} without GPU rows"
+    return f"RL run · {_counted(hosts, 'host')} · {what}"
+
+
+def _subtitle(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
+    parts = [f"{(view_ns[1] - view_ns[0]) / 1e9:.1f} s"]
+    for pool in _OVERVIEW_POOLS:
+        shares = [r.busy_share for r in rows if r.pool == pool and r.busy_share is not None]
+        if shares:
+            parts.append(f"{pool} GPUs busy {100 * sum(shares) / len(shares):.0f} % of the capture")
+    return " · ".join(parts)
+
+
+def _caption(run: Run) -> str:
+    read = run.reports.filter(pl.col("status") != "unreadable")
+    versions = sorted(set(read["nsys_version"].drop_nulls()))
+    clock = "not aligned" if run.start_utc_ns is None else "aligned by UTC at collection start"
+    nsys = f" · nsys {', '.join(versions)}" if versions else ""
+    return f"{clock} · {len(read)} of {len(run.reports)} reports{nsys}"
+
+
+def _notes(run: Run) -> tuple[str, ...]:
+    """Diagnostics by kind: what is an error or a warning, with how many reports it concerns."""
+    serious = run.diagnostics.filter(pl.col("severity") != "info")
+    notes = []
+    for (kind,), part in serious.partition_by("kind", as_dict=True).items():
+        where = "" if len(part) == 1 and part["report"][0] is None else f" ({_where(part)})"
+        notes.append(f"{kind}{where}: {part['message'][0]}")
+    return tuple(notes)
+
+
+def _where(part: pl.DataFrame) -> str:
+    return str(part["report"][0]) if len(part) == 1 else f"{len(part)} reports"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,146 @@
+"""Rows of the chart: their places, labels and shades."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlviz.run.intervals import clip, intersection, subtraction, total
+from rlviz.run.rules import POOLS
+from rlviz.view.scene import PoolBand, Row, Shade
+from rlviz.view.sizes import BAND, row_height_px
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.run.run import Run
+
+    Int64 = NDArray[np.int64]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["place_rows", "shade_rows"]
+
+# Starting and stopping a capture blocks the program: idle time in these parts is no bubble.
+_EDGE_START_NS = 200_000_000
+_EDGE_STOP_NS = 1_500_000_000
+_POOL_HEAD_PX = 40
+_FOOT_PX = 16
+
+
+def place_rows(
+    run: Run, busy: Mapping[int, Spans], captured: Mapping[int, Spans]
+) -> tuple[tuple[Row, ...], tuple[PoolBand, ...], float]:
+    """Place the rows of all pools below each other.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    busy, captured : mapping of int to (ndarray, ndarray)
+        Busy and captured spans by row; a row without GPU data has no busy spans.
+
+    Returns
+    -------
+    rows : tuple of Row
+    pools : tuple of PoolBand
+    height : float
+        Of the whole drawing area, in row units.
+    """
+    lanes: dict[int, list[dict[str, object]]] = {}
+    for lane in run.rows.iter_rows(named=True):
+        lanes.setdefault(lane["row"], []).append(lane)
+    unit_px = row_height_px(len(lanes))
+    rows: list[Row] = []
+    pools: list[PoolBand] = []
+    y = 0.0
+    for pool in POOLS:
+        members = [row for row, own in lanes.items() if own[0]["pool"] == pool]
+        if not members:
+            continue
+        top = y
+        y += _POOL_HEAD_PX / unit_px
+        for row in members:
+            rows.append(_row(row, lanes[row], y, busy.get(row), captured[row]))
+            y += 1.0
+        pools.append(PoolBand(pool, top, y))  # type: ignore[arg-type]
+    return tuple(rows), tuple(pools), y + _FOOT_PX / unit_px if rows else 0.0
+
+
+def shade_rows(
+    rows: Sequence[Row], captured: Mapping[int, Spans], limits: tuple[int, int]
+) -> Iterator[Shade]:
+    """Shade what was not captured, the edges of captures, and rows without GPU data.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Rows in their places.
+    captured : mapping of int to (ndarray, ndarray)
+        Captured spans by row.
+    limits : (int, int)
+        First and last nanosecond of the chart.
+    """
+    everything = np.array([limits[0]]), np.array([limits[1]])
+    for row in rows:
+        own = captured[row.row]
+        yield from _shades(row, subtraction(*everything, *own), "not_captured")
+        if row.gpu_data:
+            yield from _shades(row, _edges(own), "edge")
+        else:
+            yield from _shades(row, clip(*own, *limits), "no_gpu_data")
+
+
+def _row(
+    number: int,
+    lanes: Sequence[dict[str, object]],
+    top: float,
+    busy: Spans | None,
+    captured: Spans,
+) -> Row:
+    first = lanes[0]
+    has_gpu = bool(first["gpu_data"])
+    inside = total(*captured)
+    share = None
+    if has_gpu and inside > 0:
+        share = total(*intersection(*busy, *captured)) / inside if busy is not None else 0.0
+    return Row(
+        row=number,
+        top=top,
+        bottom=top + BAND,
+        label=str(first["label"]),
+        host=str(first["host"] or ""),
+        pool=first["pool"],  # type: ignore[arg-type]
+        gpu_data=has_gpu,
+        busy_share=share,
+        details=_details(lanes),
+    )
+
+
+def _details(lanes: Sequence[dict[str, object]]) -> dict[str, str]:
+    first = lanes[0]
+    known = {
+        "GPU": first["gpu_name"],
+        "bus": first["gpu_bus"],
+        "worker": ", ".join(
+            f"{lane['role']}" + ("" if lane["pid"] is None else f" (pid {lane['pid']})")
+            for lane in lanes
+        ),
+        "rank": ", ".join(str(lane["rank"]) for lane in lanes if lane["rank"] is not None),
+    }
+    return {key: str(value) for key, value in known.items() if value}
+
+
+def _edges(captured: Spans) -> Spans:
+    """First and last part of each capture; the two of a short one do not overlap."""
+    start, end = captured
+    opening = np.minimum(start + _EDGE_START_NS, end)
+    closing = np.maximum(end - _EDGE_STOP_NS, opening)
+    return np.ravel((start, closing), order="F"), np.ravel((opening, end), order="F")
+
+
+def _shades(row: Row, spans: Spans, kind: str) -> Iterator[Shade]:
+    for start, end in zip(*spans, strict=True):
+        yield Shade(row.row, start / 1e9, end / 1e9, row.top, row.bottom, kind)  # type: ignore[arg-type]

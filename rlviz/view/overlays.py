@@ -1,0 +1,173 @@
+"""The ranges of the chart: NVTX overlays, nested ones inset, slivers merged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from rlviz.run.events import lookup
+from rlviz.run.nesting import parents
+from rlviz.run.rules import PHASES, shipped_rules
+from rlviz.view.palette import color_code
+from rlviz.view.scene import Overlays
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.run.run import Run
+    from rlviz.view.scene import Row
+
+    Int64 = NDArray[np.int64]
+
+__all__ = ["HIDDEN_DOMAINS", "draw_overlays"]
+
+HIDDEN_DOMAINS = ("NCCL", "CCCL", "cuBLAS", "cuDNN", "CUDA")
+"""Domains of libraries: a range for each of their calls, so they are off until asked for."""
+
+_OVERLAYS = 6_000
+# A range inset in another leaves this much of the other's head free, as a share of the band.
+_INSET = 0.2
+_MOST_INSET = 0.6
+
+
+def draw_overlays(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Overlays:
+    """Draw the NVTX ranges of all rows.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    rows : sequence of Row
+        Rows with their place on the chart.
+    view_ns : (int, int)
+        First view on the run's clock: ranges narrower than a pixel of it are merged.
+
+    Returns
+    -------
+    Overlays
+        Long ranges exactly, neighbouring slivers of one level as one with their count.
+    """
+    ranges = _with_levels(run)
+    pixel_ns = (view_ns[1] - view_ns[0]) // 1_500
+    while True:
+        drawn = _merge_slivers(ranges, pixel_ns)
+        if len(drawn) <= _OVERLAYS:
+            break
+        pixel_ns = max(2 * pixel_ns, 1)
+    return _placed(run, drawn, rows)
+
+
+def _with_levels(run: Run) -> pl.DataFrame:
+    """Add to each range its colour, whether it is shown, its group of levels and its parent."""
+    events = run.events
+    ranges = events.ranges
+    codes = {phase: color_code(phase) for phase in PHASES}
+    phases = shipped_rules().phases_of(events.names)
+    colors = phases.replace_strict(codes, default=color_code("range"), return_dtype=pl.Int32)
+    hidden = events.names.str.to_lowercase().is_in([d.lower() for d in HIDDEN_DOMAINS])
+    is_hidden = lookup(hidden, ranges["domain"]).fill_null(value=False)
+    return _with_parents(
+        ranges.with_columns(
+            lookup(colors, ranges["name"]).alias("color"),
+            (~is_hidden).alias("shown"),
+            # Start/end ranges belong to the process: one group for all its threads.
+            pl.when(pl.col("push_pop")).then(pl.col("thread")).otherwise(-1).alias("group"),
+            (pl.col("end_ns") - pl.col("start_ns")).alias("length"),
+        )
+    )
+
+
+def _with_parents(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Add the length of the range around each; null for outermost and start/end ranges."""
+    keys = ["lane", "group", "start_ns", "end_ns"]
+    ordered = ranges.sort(keys, descending=[False, False, False, True])
+    nests = ordered["push_pop"].to_numpy()
+    depth = np.where(nests, ordered["depth"].to_numpy(), 0)
+    around = parents(depth.astype(np.int64))
+    length = ordered["length"].to_numpy()
+    return ordered.with_columns(
+        pl.when(pl.Series(around >= 0)).then(pl.Series(length[around])).alias("parent")
+    )
+
+
+def _merge_slivers(ranges: pl.DataFrame, pixel_ns: int) -> pl.DataFrame:
+    """Merge neighbouring ranges of one level that are narrower than a pixel."""
+    level = ["row", "lane", "group", "depth", "shown"]
+    sliver = pl.col("length") < pixel_ns
+    ordered = ranges.sort([*level, "start_ns", "end_ns"])
+    apart = (pl.col("start_ns") - pl.col("end_ns").shift(1)) > pixel_ns
+    begins = (~sliver | ~sliver.shift(1) | apart).fill_null(value=True).over(level)
+    numbered = ordered.with_columns(begins.cum_sum().over(level).alias("cluster"))
+    longest = pl.col("length").arg_max()
+    merged = numbered.group_by([*level, "cluster"], maintain_order=True).agg(
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+        *(pl.col(c).get(longest) for c in ("name", "domain", "thread_name", "color")),
+        pl.col("truncated").any(),
+        pl.col("parent").first(),
+        pl.len().alias("count"),
+        pl.col("push_pop").first(),
+        pl.col("length").sum(),
+    )
+    return merged.sort("row", "start_ns", "depth")
+
+
+def _placed(run: Run, drawn: pl.DataFrame, rows: Sequence[Row]) -> Overlays:
+    top, bottom = _heights(drawn, rows)
+    names = len(run.events.names)
+    parent = drawn["parent"].cast(pl.Float64)
+    share = pl.select(
+        pl.when(drawn["count"] == 1).then(drawn["length"] / parent).otherwise(None)
+    ).to_series()
+    return Overlays(
+        left=drawn["start_ns"].to_numpy() / 1e9,
+        right=drawn["end_ns"].to_numpy() / 1e9,
+        top=top,
+        bottom=bottom,
+        row=drawn["row"].to_numpy().astype(np.int32),
+        name=drawn["name"].to_numpy().astype(np.int32),
+        # The default domain and unnamed threads have texts of their own behind the run's names.
+        domain=drawn["domain"].fill_null(names).to_numpy().astype(np.int32),
+        thread=drawn["thread_name"].fill_null(names + 1).to_numpy().astype(np.int32),
+        color=drawn["color"].to_numpy().astype(np.int32),
+        depth=drawn["depth"].to_numpy().astype(np.int32),
+        count=drawn["count"].to_numpy().astype(np.int32),
+        truncated=drawn["truncated"].to_numpy(),
+        parent_share=share.cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+        shown=drawn["shown"].to_numpy(),
+    )
+
+
+def _heights(drawn: pl.DataFrame, rows: Sequence[Row]) -> tuple[NDArray[np.float64], ...]:
+    """Give each thread a part of the band, and inset the levels of a thread in it."""
+    groups = (
+        drawn.group_by("row", "lane", "group", "shown")
+        .agg((pl.col("depth").max() + 1).alias("levels"))
+        .sort("row", "shown", "lane", "group", descending=[False, True, False, False])
+    )
+    # Hidden domains lie over the others when they are asked for: they take no room of theirs.
+    part = groups.with_columns(
+        (pl.col("levels").cum_sum() - pl.col("levels")).over("row", "shown").alias("before"),
+        pl.col("levels").sum().over("row", "shown").alias("all"),
+    )
+    placed = drawn.join(
+        part, on=["row", "lane", "group", "shown"], how="left", maintain_order="left"
+    )
+    tops = {row.row: row.top for row in rows}
+    heights = {row.row: row.bottom - row.top for row in rows}
+    band_top = placed["row"].replace_strict(tops, return_dtype=pl.Float64).to_numpy()
+    band = placed["row"].replace_strict(heights, return_dtype=pl.Float64).to_numpy()
+    levels, before, total = (placed[c].to_numpy() for c in ("levels", "before", "all"))
+    own_top = band_top + band * before / total
+    own = band * levels / total
+    step = np.minimum(_INSET, _MOST_INSET / np.maximum(levels, 1))
+    nested = placed["push_pop"].to_numpy()
+    depth = placed["depth"].to_numpy()
+    # Push/pop ranges nest, so they share their bottom; start/end ranges only lie side by side.
+    top = np.where(nested, own_top + own * step * depth, own_top + own * depth / levels)
+    bottom = np.where(nested, own_top + own, own_top + own * (depth + 1) / levels)
+    return top, bottom
