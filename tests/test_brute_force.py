@@ -184,6 +184,15 @@ def test_start_end_ranges_never_share_a_lane_while_open_and_take_no_lane_too_man
 
 
 @quickly
+@given(loose_ranges())
+def test_start_end_ranges_of_several_threads_are_kept_apart_too(ranges: list[Range]) -> None:
+    found = load(lambda export: write_ranges(export.start_end, ranges)).ranges()
+    for _, part in found.group_by("lane", "tid", "depth"):
+        inside = sorted(zip(part["start_ns"], part["end_ns"], strict=True))
+        assert all(end <= start for (_, end), (start, _) in pairwise(inside))
+
+
+@quickly
 @given(loose_ranges(), windows)
 def test_ranges_belong_to_the_thread_that_opened_them_and_end_where_they_end(
     ranges: list[Range], window: Span
