@@ -76,6 +76,8 @@ def rubbish(draw: st.DrawFn) -> Work:
                 (0, 0),
                 (HOUR_NS, HOUR_NS + UNIT),
                 (-2 * HOUR_NS, UNIT - 2 * HOUR_NS),
+                (3 * UNIT, HOUR_NS),
+                (-HOUR_NS, 3 * UNIT),
                 (3 * UNIT, None),
                 (3 * UNIT, "soon"),
                 (3.5, 7 * UNIT),

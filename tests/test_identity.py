@@ -232,6 +232,13 @@ def test_a_worker_that_nothing_tells_of_is_unknown_and_in_no_pool(tmp_path: Path
     assert "unknown-role" in kinds(rlviz.load(tmp_path))
 
 
+@pytest.mark.parametrize("rank", ["", "-1", "abc", "²", "9" * 30, "9" * 5000, "3 "])
+def test_a_rank_that_is_none_is_unknown(tmp_path: Path, rank: str) -> None:
+    with Export(tmp_path / "w.sqlite", environment={"RANK": rank}) as export:
+        export.kernel(1 * MS, 2 * MS)
+    assert rlviz.load(tmp_path).rows["rank"].to_list() in ([None], [3])
+
+
 # -- captures of one process -----------------------------------------------------------------
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import re
+import sqlite3
 import warnings
 from functools import cache
 from itertools import permutations
@@ -14,7 +16,9 @@ from polars.testing import assert_frame_equal
 
 import rlviz
 from rlviz.run.columns import COLUMNS, schema
-from tests.exports import UTC_NS, Export
+from tests.exports import SECRET, UTC_NS, Export
+from tests.leaks import leaks
+from tests.schema import GENERATIONS
 from tests.shared import REPORTS, SIM, needs_shared
 
 if TYPE_CHECKING:
@@ -166,6 +170,44 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
         rlviz.load(tmp_path)
         gc.collect()
     assert not [str(warning.message) for warning in caught]
+
+
+# -- what must not happen to the input, and to secrets ---------------------------------------
+
+
+@pytest.mark.parametrize("generation", list(GENERATIONS))
+def test_secrets_of_the_environment_stay_in_the_report(
+    tmp_path: Path, generation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLVIZ_CACHE_DIR", str(tmp_path / "cache"))
+    variables = {"WANDB_API_KEY": SECRET, "RANK": "3", "XRANK": SECRET, "RANK_TOKEN": SECRET}
+    path = write(tmp_path / "logs" / "w.sqlite", schema=generation, environment=variables)
+    assert SECRET.encode() in path.read_bytes()
+    run = rlviz.load(path)
+    assert run.rows["rank"].to_list() == [3]
+    assert not leaks(run, SECRET)
+    for cached in (tmp_path / "cache").rglob("*"):
+        assert cached.is_dir() or SECRET.encode() not in cached.read_bytes()
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_loading_changes_no_input_and_leaves_nothing_beside_it(
+    tmp_path: Path, journal: str
+) -> None:
+    path = write(tmp_path / "logs" / "w.sqlite")
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.close()
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    try:
+        run = rlviz.load(path.parent)
+        assert run.kernels().height == 1
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+        assert [file.name for file in path.parent.iterdir()] == ["w.sqlite"]
+    finally:
+        path.parent.chmod(0o755)
 
 
 # -- every real report -----------------------------------------------------------------------
