@@ -1,0 +1,74 @@
+# Everything that a fresh machine needs, given Python 3.11 or later and make.
+
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+NOTEBOOK := notebooks/E2E_Timeline.ipynb
+REPORTS := notebooks/demo-reports
+PAGE := E2E_Timeline.html
+
+SOURCES := $(shell find rlviz -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.toml')
+SIMULATION := $(shell find rlviz/demo -name '*.py' -o -name '*.sql')
+UNIT_TESTS := $(sort $(wildcard tests/test_*.py) $(filter-out tests/browser/,$(wildcard tests/*/)))
+
+.DELETE_ON_ERROR:
+.PHONY: help notebook demo test browser
+
+help:
+	@echo 'make notebook   install, simulate a run, open its timeline in JupyterLab'
+	@echo 'make demo       install, simulate a run, write its timeline to $(PAGE)'
+	@echo 'make test       install, check style and types, run all tests'
+
+notebook: $(VENV)/.lab $(REPORTS)/truth.json
+	$(BIN)/jupyter lab $(shell [ "$$(id -u)" = 0 ] && echo --allow-root) $(NOTEBOOK)
+
+demo: $(PAGE)
+	@echo 'The simulated reports are in $(REPORTS); open $(PAGE) in a browser.'
+
+# Unit tests first: they tell in seconds what the browser tells in minutes.
+test: $(VENV)/.test browser
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest $(UNIT_TESTS) tests/browser
+
+$(PAGE): $(REPORTS)/truth.json $(SOURCES)
+	$(BIN)/rlviz export $(REPORTS) --output $@
+
+# The simulation writes truth.json last.
+$(REPORTS)/truth.json: $(SIMULATION) | $(VENV)/.lab
+	$(BIN)/rlviz demo $(REPORTS)
+
+# One installation after the other: two at once in one environment get in each other's way.
+$(VENV)/.test: pyproject.toml $(VENV)/.lab
+	@echo 'Installing what the tests need.'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/.lab: pyproject.toml $(VENV)/.python
+	@echo 'Installing rlviz and JupyterLab in $(VENV): a minute or two.'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab]'
+	@touch $@
+
+$(VENV)/.python:
+	@command -v $(PYTHON) > /dev/null || \
+	  { echo 'There is no $(PYTHON) here: install Python 3.11 or later.' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "rlviz needs Python 3.11 or later, $(PYTHON) is $$($(PYTHON) -V 2>&1);" \
+	  'name another one: make PYTHON=python3.12 ...' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# Only Debian has a Chromium of its own in a package of that name; Ubuntu's installs a snap.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  command -v $$name > /dev/null && exit 0; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && grep -qs '^ID=debian' /etc/os-release; then \
+	  echo "Installing Debian's chromium for the browser tests."; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null; \
+	else \
+	  echo 'Browser tests are skipped: install Chromium or Chrome (Debian: apt install chromium).'; \
+	fi

@@ -1,0 +1,310 @@
+"""The command line: ``rlviz demo``, ``rlviz check`` and ``rlviz export``."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
+    from rich.table import Table
+
+    from rlviz.run.run import Run
+
+__all__ = ["app", "main"]
+
+_FAILED = 2
+_WIDE = 100_000
+_LONGEST = 2_000
+
+app = typer.Typer(
+    help="One timeline of a whole RL run, from the nsys reports of every worker.",
+    no_args_is_help=True,
+    add_completion=False,
+    # A traceback with local variables would print what stands in a report.
+    pretty_exceptions_show_locals=False,
+)
+
+Reports = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="REPORTS...",
+        help="Folders (searched recursively), globs or files: .sqlite or .nsys-rep.",
+        show_default=False,
+    ),
+]
+
+
+def main() -> None:
+    """Run the command line; the entry point of ``rlviz``."""
+    if not sys.stderr.isatty():
+        # tqdm reads it when it is imported: a log wants no progress bar.
+        os.environ.setdefault("TQDM_DISABLE", "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name that the terminal cannot show is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
+    app()
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from rlviz import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to.")],
+    framework: Annotated[str, typer.Option(help="nemo_rl, verl or rlinf.")] = "nemo_rl",
+    colocated: Annotated[
+        bool, typer.Option("--colocated", help="Synchronous, both roles on the same GPUs.")
+    ] = False,
+    hosts: Annotated[int, typer.Option(help="Hosts.")] = 2,
+    policy_gpus: Annotated[int, typer.Option(help="GPUs of the policy, over all hosts.")] = 4,
+    generation_gpus: Annotated[int, typer.Option(help="GPUs of generation, over all hosts.")] = 4,
+    steps: Annotated[int, typer.Option(help="Training steps inside the capture.")] = 5,
+    first_step: Annotated[
+        int | None,
+        typer.Option(help="Number of the first of them; by default the framework's.", min=1),
+    ] = None,
+    captures: Annotated[int, typer.Option(help="Reports a worker, one after the other.")] = 1,
+    kernels_per_gpu: Annotated[int, typer.Option(help="No GPU has more kernels.")] = 48_000,
+    graphs: Annotated[
+        str | None,
+        typer.Option(help="CUDA graphs: traced by node, by graph, or lost; default by framework."),
+    ] = None,
+    nsys: Annotated[str, typer.Option(help="Schema of nsys 2025.3 or 2026.2.")] = "2025.3",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same rows.")] = 0,
+    identical_steps: Annotated[
+        bool, typer.Option("--identical-steps", help="All steps take equally long.")
+    ] = False,
+    slow_training_rank: Annotated[
+        int | None, typer.Option(help="Policy rank that is slower than its siblings.")
+    ] = None,
+    slow_generation_gpu: Annotated[
+        int | None, typer.Option(help="Generation GPU that is slower than its siblings.")
+    ] = None,
+    long_tail: Annotated[
+        bool, typer.Option("--long-tail", help="A few very long requests in every segment.")
+    ] = False,
+    slow_refit: Annotated[
+        bool, typer.Option("--slow-refit", help="Weights take eight times as long to arrive.")
+    ] = False,
+    exposed_communication: Annotated[
+        bool, typer.Option("--exposed-communication", help="Collectives without compute under.")
+    ] = False,
+    missing_rank: Annotated[
+        int | None, typer.Option(help="Policy rank that left no report.")
+    ] = None,
+    clock_skew_ms: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MS|HOST=MS",
+            help="UTC error of all hosts but the first, or of one host; can be repeated.",
+        ),
+    ] = None,
+    utc_step_ms: Annotated[
+        float, typer.Option(help="UTC steps by this between two reports of a host.")
+    ] = 0.0,
+) -> None:
+    """Write the reports of a simulated run, and truth.json: what is to be found in them.
+
+    A simulated run that lies in DIR is replaced; anything else in it is left as it is.
+    """
+    options: dict[str, Any] = {**locals(), "clock_skew_ms": _skew(clock_skew_ms or [])}
+    del options["folder"]
+    with _errors_told():
+        from rlviz.demo import write
+
+        try:
+            written = write(folder, **options)
+        except ValueError as error:  # options that make no run
+            raise typer.BadParameter(str(error)) from None
+    size = sum(path.stat().st_size for path in written)
+    _tell(f"{_count(len(written), 'simulated report')}, {size / 1e6:.0f} MB: {folder}")
+
+
+@app.command()
+def check(reports: Reports) -> None:
+    """Tell what is in reports: roles, capture windows, and what is missing or wrong.
+
+    Exit status: 0 all is well, 1 there are warnings, 2 a report cannot be read, or none.
+    """
+    with _errors_told():
+        run = _load(reports)
+    _tell(_summary(run))
+    _print(_reports_table(run.reports))
+    severities = run.diagnostics["severity"].to_list()
+    if severities:
+        _tell("")
+        _print(_diagnostics_table(run.diagnostics))
+    if "error" in severities:
+        raise typer.Exit(_FAILED)
+    if "warning" in severities:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    reports: Reports,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write: .html.", show_default=False
+        ),
+    ],
+) -> None:
+    """Write the timeline of a run to a file that opens offline in any browser.
+
+    Exit status: 0 the file is written, even where some reports could not be read, which standard
+    error tells then; 2 it is not.
+    """
+    with _errors_told():
+        run = _load(reports)
+        from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
+
+        written = Timeline(run).save(output)
+    troubles = run.diagnostics["severity"].to_list()
+    counts = [_count(troubles.count(kind), kind) for kind in ("error", "warning")]
+    told = ", ".join(count for count in counts if not count.startswith("0 "))
+    if told:
+        _tell(f"{told}: rlviz check tells which.", err=True)
+    _tell(str(written))
+
+
+def _load(reports: Sequence[Path]) -> Run:
+    from rlviz.api import load
+
+    # A single file that is no export has an error of its own, a list has not.
+    return load(reports[0] if len(reports) == 1 else list(reports))
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Turn what can go wrong with files into text on standard error and an exit status."""
+    import sqlite3
+
+    from rlviz.errors import RlvizError
+
+    try:
+        yield
+    except RlvizError as error:
+        _tell(str(error), err=True)
+        raise typer.Exit(_FAILED) from None
+    except OSError as error:
+        where = f"{Path(os.fsdecode(error.filename)).name}: " if error.filename else ""
+        _tell(f"{where}{error.strerror or type(error).__name__}", err=True)
+        raise typer.Exit(_FAILED) from None
+    except sqlite3.Error as error:  # the disk is full
+        _tell(str(error), err=True)
+        raise typer.Exit(_FAILED) from None
+
+
+def _skew(given: Iterable[str]) -> float | dict[str, float]:
+    """Read ``40`` (all hosts but the first) or ``node-2=40`` (that host)."""
+    of_all, of_host = 0.0, {}
+    for text in given:
+        host, equals, number = text.rpartition("=")
+        try:
+            milliseconds = float(number)
+        except ValueError:
+            message = f"--clock-skew-ms: {text!r} is neither a number nor HOST=NUMBER."
+            raise typer.BadParameter(message) from None
+        if equals:
+            of_host[host] = milliseconds
+        else:
+            of_all = milliseconds
+    return of_host or of_all
+
+
+def _summary(run: Run) -> str:
+    from datetime import UTC, datetime
+
+    parts = [
+        _count(len(run.reports), "report"),
+        _count(run.rows["row"].n_unique(), "row"),
+        *(["simulated"] if run.simulated else []),
+    ]
+    if run.start_utc_ns is not None:
+        start = datetime.fromtimestamp(run.start_utc_ns // 10**9, tz=UTC)
+        parts.append(f"second 0 is {start:%Y-%m-%d %H:%M:%S} UTC")
+    return ", ".join(parts)
+
+
+def _reports_table(reports: pl.DataFrame) -> Table:
+    table = _table("report", "role", "host", "window [s]", "kernels", "ranges", "status")
+    for name in ("window [s]", "kernels", "ranges"):
+        next(c for c in table.columns if c.header == name).justify = "right"
+    for report in reports.to_dicts():
+        start, end = report["window_start_ns"], report["window_end_ns"]
+        window = None if start is None else f"{start / 1e9:.3f} to {end / 1e9:.3f}"
+        cells = [report["report"], report["role"], report["host"], window]
+        cells += [report["kernels"], report["ranges"], report["status"]]
+        table.add_row(*(_cell(cell) for cell in cells))
+    return table
+
+
+def _diagnostics_table(diagnostics: pl.DataFrame) -> Table:
+    table = _table("severity", "report", "kind", "message")
+    styles = {"error": "red", "warning": "yellow"}
+    for found in diagnostics.to_dicts():
+        severity = found["severity"]
+        cells = [severity, found["report"] or "all", found["kind"], found["message"]]
+        table.add_row(*map(_cell, cells), style=styles.get(severity))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    from rich.table import Table
+
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    # Only a terminal has a width to keep to; there, the last column gives way.
+    for column in table.columns[:-1]:
+        column.no_wrap = column.header != "report"
+    return table
+
+
+def _cell(value: object) -> str:
+    from rich.markup import escape
+
+    from rlviz.view.legible import legible
+
+    text = "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return escape(legible(text, _LONGEST))
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console
+
+    console = Console(emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _WIDE
+    with console.capture() as printed:
+        console.print(table)
+    typer.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
+
+
+def _tell(text: str, *, err: bool = False) -> None:
+    """Print text that may hold names from a report: nothing in it steers the terminal."""
+    from rlviz.view.legible import legible
+
+    lines = text.split("\n")
+    typer.echo("\n".join(legible(line, _LONGEST) for line in lines), err=err)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
