@@ -85,14 +85,11 @@ class Engines:
         sides = (np.arange(shape.decodes) % 4 == 0) * side
         clock = self._run(track, clock, busy * pace, gap, Stage.DECODE, shape.decode_parts, sides)
 
-        # The share of time that is busy falls from 0.97 to 0.55: fewer requests, shorter kernels,
-        # and the same work for the CPU between two of them.
-        along = np.linspace(0, 1, shape.tail_decodes)
-        share = 0.97 - 0.42 * along
-        gap = (250 + 680 * along) * rng.uniform(0.85, 1.05, shape.tail_decodes)
+        share, gap = _emptying(shape.tail_decodes)
+        gap *= rng.uniform(0.9, 1.05, shape.tail_decodes)
         busy = gap * share / (1 - share)
         busy *= 6.6 / busy.sum()
-        clock = self._run(track, clock, busy * pace, gap, Stage.DECODE, shape.tail_parts, 0)
+        clock = self._run(track, clock, busy * pace, gap, Stage.DECODE, 1, 0)
         if lonely:
             count = shape.lonely_decodes
             period = rng.uniform(0.8, 1.2, count) * LONELY_S * self.shape.pace / count
@@ -119,6 +116,19 @@ class Engines:
         middle = ends[seen] - length[seen] // 2
         track.add(middle, middle + np.minimum(length[seen] // 4, 6 * US), Stage.COPY_OUT)
         return int(ends[-1])
+
+
+def _emptying(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Give the busy share and the gap (us) of each decode while a batch empties.
+
+    Fewer requests, shorter kernels, and the same work for the CPU between two of them: over time
+    the share falls evenly from 0.97 to 0.4. No gap reaches 1 ms: the pool stays active.
+    """
+    time = np.linspace(0, 1, 200)
+    share, gap = 0.97 - 0.57 * time, 250 + 680 * time
+    decodes = np.cumsum((1 - share) / gap)
+    when = np.interp(np.linspace(decodes[0], decodes[-1], count), decodes, time)
+    return np.interp(when, time, share), np.interp(when, time, gap)
 
 
 def broadcast_weights(

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.demo.cover import Activity, activity_of
-from rlviz.demo.plan import Plan, Range, Report, Stage
+from rlviz.demo.cover import activity_of
+from rlviz.demo.export import EACH, ExportFile, statements
+from rlviz.demo.gpu_rows import write_activity
 from rlviz.demo.shape import MS, SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from rlviz.demo.plan import Plan, Range, Report
 
 __all__ = ["MARK", "write_report"]
 
@@ -25,80 +23,9 @@ MARK = ("SIMULATED", "made by rlviz; not a real capture")
 VM = 1 << 48
 _SCHEMA = {"2025.3": ("2025.3.1.90", "3.20.2"), "2026.2": ("2026.2.1.210", "3.25.0")}
 _PUSH_POP, _START_END, _DOMAIN = 59, 60, 75
-_COPY_KINDS = {
-    Stage.COPY_IN: (1, 1, 2, 26),
-    Stage.COPY_OUT: (2, 2, 1, 24),
-    Stage.COPY_ON: (8, 2, 2, 1400),
-}
 _NCCL_DOMAIN = 1
 _COMMUNICATORS = {"ncclBroadcast": 0x5EED_0002}
 _TRAINING_COMMUNICATOR = 0x5EED_0001
-
-
-def _statements(version: str) -> dict[str, list[str]]:
-    """Statements of the schema by table; an enumeration has its rows, too."""
-    text = files("rlviz.demo").joinpath("schema", f"{version}.sql").read_text("utf-8")
-    found: dict[str, list[str]] = {}
-    for statement in re.findall(r"^(?:CREATE|INSERT).*?;$", text, re.DOTALL | re.MULTILINE):
-        table = re.split(r"[\s(]+", statement, maxsplit=3)[2]
-        found.setdefault(table, []).append(statement)
-    return found
-
-
-@dataclass
-class _File:
-    """A report that is being written: tables appear with their first rows."""
-
-    database: sqlite3.Connection
-    schema: dict[str, list[str]]
-    strings: dict[str, int] = field(default_factory=dict)
-    columns: dict[str, list[str]] = field(default_factory=dict)
-
-    def create(self, table: str) -> None:
-        if table in self.columns:
-            return
-        for statement in self.schema[table]:
-            self.database.execute(statement)
-        named = self.database.execute(f"SELECT name FROM pragma_table_info('{table}')")
-        self.columns[table] = [name for (name,) in named]
-
-    def insert(
-        self, table: str, values: dict[str, object], rows: Iterable[Sequence[object]] = ((),)
-    ) -> None:
-        """Insert rows of `table`.
-
-        `values` gives the columns: a constant, or `_EACH` where `rows` has a value for each row, in
-        the order of `values`. Constants are not bound row by row: that halves the time. Columns
-        that are not named stay NULL.
-        """
-        self.create(table)
-        known = {name: name for name in self.columns[table]}
-        listed = ", ".join(f'"{known[name]}"' for name in values)
-        holes = ", ".join("?" if value is _EACH else _literal(value) for value in values.values())
-        self.database.executemany(f"INSERT INTO {table} ({listed}) VALUES ({holes})", rows)
-
-    def text(self, value: str) -> int:
-        """Give the id of a string."""
-        return self.strings.setdefault(value, len(self.strings) + 1)
-
-    def texts(self, values: Sequence[str]) -> np.ndarray:
-        """Give the ids of strings."""
-        return np.array([self.text(value) for value in values], dtype=np.int64)
-
-
-_EACH = object()
-
-
-def _literal(value: object) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, int):
-        return str(value)
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def _rows(*columns: np.ndarray) -> Iterable[tuple[object, ...]]:
-    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def write_report(path: Path, plan: Plan, report: Report) -> None:
@@ -118,17 +45,20 @@ def write_report(path: Path, plan: Plan, report: Report) -> None:
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("PRAGMA synchronous = OFF")
         database.execute("BEGIN")
-        out = _File(database, _statements(scenario.nsys))
+        out = ExportFile(database, statements(scenario.nsys))
         for table in ("StringIds", *(name for name in out.schema if name.startswith("ENUM_"))):
             out.create(table)
         _identity(out, plan, report)
         if report.lane.gpu:
             _devices(out, plan, report)
-            _activity(out, report, activity_of(report, scenario.graph_trace, rng))
+            activity = activity_of(report, scenario.graph_trace, rng)
+            threads = _thread(report, 0), _thread(report, 1)
+            write_activity(out, activity, _global_pid(report), threads, report.window[0])
+        _diagnostics(out, report)
         _nvtx(out, plan, report)
         _metadata(out, plan, report)
         out.insert(
-            "StringIds", {"id": _EACH, "value": _EACH}, ((i, s) for s, i in out.strings.items())
+            "StringIds", {"id": EACH, "value": EACH}, ((i, s) for s, i in out.strings.items())
         )
         database.execute("COMMIT")
     finally:
@@ -157,13 +87,13 @@ def environment(plan: Plan, report: Report) -> list[str]:
     return [*listed, "NCCL_DEBUG=WARN", "PYTHONUNBUFFERED=1"]
 
 
-def _identity(out: _File, plan: Plan, report: Report) -> None:
+def _identity(out: ExportFile, plan: Plan, report: Report) -> None:
     """Tell process, threads, host, environment, and when the collection started."""
     worker = plan.naming.worker_of(report.lane.role)
     pid = _global_pid(report)
     out.insert("PROCESSES", {"globalPid": pid, "pid": report.lane.pid, "name": worker.process})
     threads = [(out.text(name), _thread(report, i)) for i, name in enumerate(worker.threads)]
-    out.insert("ThreadNames", {"nameId": _EACH, "priority": 20, "globalTid": _EACH}, threads)
+    out.insert("ThreadNames", {"nameId": EACH, "priority": 20, "globalTid": EACH}, threads)
     variables = environment(plan, report)
     # nsys keeps the environment of every process as one string, parts separated by NUL.
     out.text("\0".join(variables))
@@ -180,9 +110,9 @@ def _identity(out: _File, plan: Plan, report: Report) -> None:
         {
             "globalVid": VM,
             "devStateName": "Local (CLI)",
-            "name": _EACH,
-            "nameEnum": _EACH,
-            "value": _EACH,
+            "name": EACH,
+            "nameEnum": EACH,
+            "value": EACH,
         },
         facts,
     )
@@ -208,7 +138,36 @@ def _identity(out: _File, plan: Plan, report: Report) -> None:
     )
 
 
-def _devices(out: _File, plan: Plan, report: Report) -> None:
+def _diagnostics(out: ExportFile, report: Report) -> None:
+    """Write the messages that every capture leaves."""
+    launched = report.launch_ns - report.window[0]
+    messages = [
+        (launched, 2, "Process was launched by the profiler."),
+        (launched + 31 * MS, 1, "Common injection library initialized successfully."),
+        (launched + 208 * MS, 1, "NVTX injection initialized successfully."),
+        (
+            report.window[1] - report.window[0],
+            3,
+            f"Number of NVTX events collected: {len(report.ranges)}.",
+        ),
+    ]
+    if report.lane.gpu:
+        messages.insert(3, (launched + 911 * MS, 1, "CUDA injection initialized successfully."))
+    out.insert(
+        "DIAGNOSTIC_EVENT",
+        {
+            "timestamp": EACH,
+            "timestampType": 1,
+            "source": EACH,
+            "severity": 1,
+            "text": EACH,
+            "globalPid": _global_pid(report),
+        },
+        messages,
+    )
+
+
+def _devices(out: ExportFile, plan: Plan, report: Report) -> None:
     """Tell the host's GPUs, and which of them the process calls device 0."""
     gpu = report.lane.gpu
     assert gpu is not None
@@ -217,20 +176,20 @@ def _devices(out: _File, plan: Plan, report: Report) -> None:
         "TARGET_INFO_GPU",
         {
             "vmId": VM,
-            "id": _EACH,
+            "id": EACH,
             "name": "NVIDIA H100 80GB HBM3",
-            "busLocation": _EACH,
+            "busLocation": EACH,
             "isDiscrete": 1,
             "l2CacheSize": 52_428_800,
             "totalMemory": 85_029_158_912,
             "memoryBandwidth": 3_352_320_000_000,
             "clockRate": 1_980_000_000,
             "smCount": 132,
-            "pwGpuId": _EACH,
-            "uuid": _EACH,
+            "pwGpuId": EACH,
+            "uuid": EACH,
             "luid": 0,
             "chipName": "GH100",
-            "cuDevice": _EACH,
+            "cuDevice": EACH,
             "ctxswDevPath": "",
             "ctrlDevPath": "",
             "revision": 161,
@@ -280,7 +239,7 @@ def _devices(out: _File, plan: Plan, report: Report) -> None:
     out.insert(
         "TARGET_INFO_CUDA_STREAM",
         {
-            "streamId": _EACH,
+            "streamId": EACH,
             "hwId": 0,
             "vmId": 1,
             "processId": report.lane.pid,
@@ -292,164 +251,7 @@ def _devices(out: _File, plan: Plan, report: Report) -> None:
     )
 
 
-_PLACE = {"deviceId": 0, "contextId": 1, "greenContextId": None}
-
-
-def _activity(out: _File, report: Report, activity: Activity) -> None:
-    """Write kernels, copies, sets, graph launches and the calls behind them."""
-    pid, zero = _global_pid(report), report.window[0]
-    if len(activity.kernels.start):
-        _kernels(out, activity, pid, zero)
-    copies = activity.copies
-    for stage, (kind, source, target, bytes_per_us) in _COPY_KINDS.items():
-        chosen = copies.stage == stage
-        if chosen.any():
-            length = (copies.end - copies.start)[chosen]
-            out.insert(
-                "CUPTI_ACTIVITY_KIND_MEMCPY",
-                {
-                    "start": _EACH,
-                    "end": _EACH,
-                    **_PLACE,
-                    "streamId": 23,
-                    "correlationId": _EACH,
-                    "globalPid": pid,
-                    "bytes": _EACH,
-                    "copyKind": kind,
-                    "srcKind": source,
-                    "dstKind": target,
-                    "copyCount": 1,
-                },
-                _rows(
-                    copies.start[chosen] - zero,
-                    copies.end[chosen] - zero,
-                    activity.copy_correlation[chosen],
-                    np.maximum(length * bytes_per_us, 4),
-                ),
-            )
-    if len(activity.sets.start):
-        out.insert(
-            "CUPTI_ACTIVITY_KIND_MEMSET",
-            {
-                "start": _EACH,
-                "end": _EACH,
-                **_PLACE,
-                "streamId": 23,
-                "correlationId": _EACH,
-                "globalPid": pid,
-                "value": 0,
-                "bytes": 4_194_304,
-                "memKind": 2,
-            },
-            _rows(activity.sets.start - zero, activity.sets.end - zero, activity.set_correlation),
-        )
-    graphs = activity.graphs
-    if len(graphs.start):
-        out.insert(
-            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-            {
-                "start": _EACH,
-                "end": _EACH,
-                **_PLACE,
-                "streamId": 7,
-                "correlationId": _EACH,
-                "globalPid": pid,
-                "graphId": 11,
-                "graphExecId": _EACH,
-            },
-            _rows(
-                graphs.start - zero,
-                graphs.end - zero,
-                activity.graph_correlation,
-                12 + np.arange(len(graphs.start)) % 3,
-            ),
-        )
-    calls = activity.launches
-    apis = out.texts(calls.apis)
-    threads = np.array([_thread(report, index) for index in (0, 1)])
-    for event_class, driver in ((0, False), (1, True)):
-        chosen = (
-            np.array([name.startswith("cuL") for name in calls.apis], bool)[calls.api] == driver
-        )
-        if chosen.any():
-            out.insert(
-                "CUPTI_ACTIVITY_KIND_RUNTIME",
-                {
-                    "start": _EACH,
-                    "end": _EACH,
-                    "eventClass": event_class,
-                    "globalTid": _EACH,
-                    "correlationId": _EACH,
-                    "nameId": _EACH,
-                    "returnValue": 0,
-                    "callchainId": None,
-                },
-                _rows(
-                    calls.start[chosen] - zero,
-                    calls.end[chosen] - zero,
-                    threads[calls.thread[chosen]],
-                    calls.correlation[chosen],
-                    apis[calls.api[chosen]],
-                ),
-            )
-
-
-def _kernels(out: _File, activity: Activity, pid: int, zero: int) -> None:
-    rows = activity.kernels
-    newer = "tensorSizeMinusOneElements" in "".join(out.schema["CUPTI_ACTIVITY_KIND_KERNEL"])
-    names = out.texts([kind.demangled for kind in rows.kinds])
-    shorts = out.texts([kind.short or kind.demangled for kind in rows.kinds])
-    shapes = np.array([(k.registers, k.grid, k.block, k.shared) for k in rows.kinds], np.int64)
-    order = np.arange(len(rows.start))
-    values: dict[str, object] = {
-        "start": _EACH,
-        "end": _EACH,
-        **_PLACE,
-        "streamId": _EACH,
-        "correlationId": _EACH,
-        "globalPid": pid,
-        "demangledName": _EACH,
-        "shortName": _EACH,
-        "launchType": 1,
-        "cacheConfig": 1,
-        "registersPerThread": _EACH,
-        "gridX": _EACH,
-        "gridY": 1,
-        "gridZ": 1,
-        "blockX": _EACH,
-        "blockY": 1,
-        "blockZ": 1,
-        "staticSharedMemory": 0,
-        "dynamicSharedMemory": _EACH,
-        "localMemoryPerThread": 0,
-        "localMemoryTotal": 0,
-        "gridId": _EACH,
-        "sharedMemoryExecuted": 65_536,
-        "sharedMemoryLimitConfig": 0,
-    }
-    columns = [
-        rows.start - zero,
-        rows.end - zero,
-        rows.stream,
-        rows.correlation,
-        names[rows.kernel],
-        shorts[rows.kernel],
-        *(shapes[rows.kernel, place] for place in (0, 1, 2, 3)),
-        order + 1,
-    ]
-    if newer:
-        values |= {"clusterX": 1, "clusterY": 1, "clusterZ": 1, "tensorSizeMinusOneElements": "[]"}
-    for graph in (False, True):
-        chosen = (rows.node > 0) == graph
-        extra = {"graphNodeId": _EACH, **({"graphId": 11} if newer else {})} if graph else {}
-        # A node's id: the graph's number in the upper half, the node's in the lower one.
-        node = ((11 << 32) + rows.node)[chosen]
-        each = [column[chosen] for column in columns] + ([node] if graph else [])
-        if chosen.any():
-            out.insert("CUPTI_ACTIVITY_KIND_KERNEL", values | extra, _rows(*each))
-
-
-def _nvtx(out: _File, plan: Plan, report: Report) -> None:
+def _nvtx(out: ExportFile, plan: Plan, report: Report) -> None:
     """Write domains and ranges; a range that is open at the stop has no end."""
     start, end = report.window
     main = _thread(report, 0)
@@ -469,16 +271,16 @@ def _nvtx(out: _File, plan: Plan, report: Report) -> None:
         )
     registered = plan.naming.style == "start_end"
     columns = {
-        "start": _EACH,
-        "end": _EACH,
-        "eventType": _EACH,
-        "rangeId": _EACH,
-        "color": _EACH,
-        "text": _EACH,
-        "globalTid": _EACH,
-        "textId": _EACH,
-        "domainId": _EACH,
-        "jsonText": _EACH,
+        "start": EACH,
+        "end": EACH,
+        "eventType": EACH,
+        "rangeId": EACH,
+        "color": EACH,
+        "text": EACH,
+        "globalTid": EACH,
+        "textId": EACH,
+        "domainId": EACH,
+        "jsonText": EACH,
     }
     rows = []
     for index, one in enumerate(report.ranges):
@@ -512,7 +314,7 @@ def _payload(plan: Plan, report: Report, call: Range) -> str:
     return f'{{"NCCL communicator ID": {communicator}, "No. of ranks": {ranks}, "Rank": {rank}}}'
 
 
-def _metadata(out: _File, plan: Plan, report: Report) -> None:
+def _metadata(out: ExportFile, plan: Plan, report: Report) -> None:
     """Write how the report was made, and that nobody captured it."""
     release, schema = _SCHEMA[plan.scenario.nsys]
     major, minor, micro = schema.split(".")
@@ -538,4 +340,4 @@ def _metadata(out: _File, plan: Plan, report: Report) -> None:
         MARK,
     ]
     for table, rows in (("META_DATA_CAPTURE", capture), ("META_DATA_EXPORT", export)):
-        out.insert(table, {"name": _EACH, "value": _EACH}, rows)
+        out.insert(table, {"name": EACH, "value": EACH}, rows)

@@ -15,7 +15,7 @@ Framework = str
 
 # What each framework's profiling starts with by default; RLinf and colocated runs from the first.
 _FIRST_STEP = {"nemo_rl": 3, "verl": 2, "rlinf": 1}
-_FEWEST_KERNELS_A_STEP = 60
+_FEWEST_KERNELS_A_STEP = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,8 @@ class Scenario:
         Whose schema to write; 2026.2 has ``systemClockNs``.
     seed : int
         The same scenario and seed give the same rows.
+    identical_steps : bool
+        Every step takes exactly as long as the one before: a shift by one step fits as well.
     slow_training_rank, slow_generation_gpu : int, optional
         The policy rank, the generation GPU that is slower than its siblings.
     long_tail : bool
@@ -75,6 +77,7 @@ class Scenario:
     graphs: str | None = None
     nsys: str = "2025.3"
     seed: int = 0
+    identical_steps: bool = False
     slow_training_rank: int | None = None
     slow_generation_gpu: int | None = None
     long_tail: bool = False
@@ -90,14 +93,16 @@ class Scenario:
         _one_of("nsys", self.nsys, VERSIONS)
         for name in ("hosts", "policy_gpus", "generation_gpus", "steps", "captures"):
             _at_least(name, getattr(self, name), 1)
-        _at_least("steps", self.steps, self.captures)
+        if self.captures > self.steps:
+            msg = f"captures: {self.captures} is too many for {self.steps} steps"
+            raise ValueError(msg)
         _at_least("kernels_per_gpu", self.kernels_per_gpu, _FEWEST_KERNELS_A_STEP * self.steps)
         _at_least("first_step", self.first, 1)
         if self.framework == "rlinf" and self.first != 1:
             msg = "first_step: RLinf's reports do not tell the step, it can only be 1"
             raise ValueError(msg)
-        if self.missing_rank is not None and self.policy_gpus < 2:
-            msg = "missing_rank: one policy rank has to stay"
+        if self.missing_rank is not None and (self.colocated or self.policy_gpus < 2):
+            msg = "missing_rank: one rank has to stay, and its GPU must have no second worker"
             raise ValueError(msg)
         for name, count in (
             ("slow_training_rank", self.policy_gpus),

@@ -33,6 +33,10 @@ class _Stage:
     engines: Engines
     steps: dict[int, tuple[int, int]] = field(default_factory=dict)
     windows: list[np.ndarray] = field(default_factory=list)
+    luck: dict[str, object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.luck = dict(self.rng.bit_generator.state)
 
     def opened(self, top: int) -> np.ndarray:
         """When each worker's collection starts: the policies', then the engines'."""
@@ -133,6 +137,8 @@ def _unfold(stage: _Stage, dealt: list[list[int]]) -> None:
 def _step(stage: _Stage, step: int, top: int, starts: np.ndarray) -> tuple[int, np.ndarray]:
     """Take one step from `top` on; return when the next one begins, and each engine's start."""
     policies, engines = stage.policies, stage.engines
+    if stage.scenario.identical_steps:
+        stage.rng.bit_generator.state = stage.luck
     both = (policies.tracks, engines.tracks)
     if stage.scenario.colocated:
         asked = top + int(0.5 * SECOND)

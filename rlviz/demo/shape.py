@@ -34,7 +34,6 @@ class Shape:
     decodes: int
     decode_parts: int
     tail_decodes: int
-    tail_parts: int
     lonely_decodes: int
 
 
@@ -69,15 +68,13 @@ def _training(budget: float) -> dict[str, int]:
 def _generation(budget: float, *, nodes: bool, lonely: bool) -> dict[str, int]:
     lonely_decodes = max(12, min(1_500, int(budget * 0.2))) if lonely else 0
     left = budget - lonely_decodes - BROADCASTS - 4
-    decode_parts = 1 if not nodes else 7 if budget >= 1500 else 3
-    tail_parts = 2 if nodes and budget >= 1500 else 1
+    decode_parts = 1 if not nodes else 6 if budget >= 1500 else 3
     # Prefills count with the parts of a training chunk, at most 12.
     prefills = max(1, int(left * 0.1) // 12)
     return {
         "prefills": prefills,
-        "decodes": max(4, min(700, int(left * 0.4) // decode_parts)),
+        "decodes": max(4, min(700, int(left * 0.36) // decode_parts)),
         "decode_parts": decode_parts,
-        "tail_decodes": max(4, min(2_200, int(left * 0.42) // tail_parts)),
-        "tail_parts": tail_parts,
+        "tail_decodes": max(4, min(4_500, int(left * 0.46))),
         "lonely_decodes": lonely_decodes,
     }

@@ -84,16 +84,19 @@ class Policies:
         wait = self.rng.uniform(2.15, 2.35) if not self.scenario.colocated else 0.25
         called = self.together(begin + wait * SECOND, 20)
         for track, start in zip(self.tracks, called, strict=True):
-            annotate(track, self.naming.wait, step, begin + 5 * MS, start - 5 * MS)
+            annotate(track, self.naming.wait, step, begin + 130 * MS, start - 5 * MS)
 
         done = self._copies(Stage.COPY_IN, called, step, 0.52, self.naming.prepare_logprobs)
         done = self._logprobs(done, step, 3.5 * pace, self.naming.logprobs)
+        trains = 18.9
         if self.naming.reference is not None:
             done = self._logprobs(done + 150 * MS, step, 3.4 * pace, self.naming.reference)
+        else:
+            trains += 3.6
         done = self._copies(
             Stage.COPY_IN, self.together(done), step, 0.68, self.naming.prepare_training
         )
-        done = self._train(self.together(done + 5 * MS), step, 18.9 * pace)
+        done = self._train(self.together(done + 5 * MS), step, trains * pace)
         if self.scenario.colocated:
             done = self._copies(
                 Stage.COPY_OUT, self.together(done), step, 0.3, self.naming.offload_before
