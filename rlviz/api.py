@@ -14,12 +14,14 @@ from rlviz.reports.export import export_capture
 from rlviz.reports.find import find
 from rlviz.reports.read import read_report
 from rlviz.run.assemble import assemble
+from rlviz.run.rulebook import read_rules
 from rlviz.run.rules import ROLES
 from rlviz.run.run import Run
 
 if TYPE_CHECKING:
     from rlviz.reports.find import Found, Reports
     from rlviz.reports.report import Report
+    from rlviz.run.rulebook import RuleSource
     from rlviz.view.timeline import Timeline
 
 __all__ = ["load", "show"]
@@ -33,7 +35,12 @@ _NOTHING = (
 )
 
 
-def load(reports: Reports) -> Run:
+def load(
+    reports: Reports,
+    *,
+    rules: RuleSource | None = None,
+    iteration_marker: str | None = None,
+) -> Run:
     """Load the reports of one run; nothing is displayed, no input is changed.
 
     Parameters
@@ -42,6 +49,12 @@ def load(reports: Reports) -> Run:
         nsys SQLite exports, or ``.nsys-rep`` captures, which are exported into the cache folder
         when nsys is on the PATH. Folders are searched recursively. Roles are policy, generation,
         reference, critic, reward, environment, controller.
+    rules : path or mapping, optional
+        Names of one's own for roles and phases, as the TOML files in ``rlviz/rules`` have them;
+        they are asked before those.
+    iteration_marker : str, optional
+        Shell pattern of ranges that each mark one iteration, such as ``"policy_worker/step *"``;
+        without it iterations are found by refits and phases.
 
     Returns
     -------
@@ -50,6 +63,8 @@ def load(reports: Reports) -> Run:
 
     Raises
     ------
+    BadRules
+        The rules cannot be understood.
     RlvizError
         The only report there is cannot be read.
     NoReports
@@ -64,6 +79,7 @@ def load(reports: Reports) -> Run:
     Run(8 rows, 8 reports, 160.2 s)
     """
     _check_roles(reports)
+    names = read_rules(rules)
     found, errors = find(reports)
     failures = [(error.path.name, error) for error in errors]
     read: list[Report] = []
@@ -74,16 +90,23 @@ def load(reports: Reports) -> Run:
             failures.append((report.key, error))
     if not read:
         raise _none_read(reports, failures)
-    return assemble(read, failures)
+    return assemble(read, failures, names, iteration_marker)
 
 
-def show(reports: Reports | Run) -> Timeline:
+def show(
+    reports: Reports | Run,
+    *,
+    rules: RuleSource | None = None,
+    iteration_marker: str | None = None,
+) -> Timeline:
     """Show the timeline of a run, in a notebook.
 
     Parameters
     ----------
     reports : Run, or what `load` takes
         The run.
+    rules, iteration_marker
+        As for `load`; a `Run` has its own already.
 
     Returns
     -------
@@ -97,7 +120,9 @@ def show(reports: Reports | Run) -> Timeline:
     """
     from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
-    timeline = Timeline(reports if isinstance(reports, Run) else load(reports))
+    if not isinstance(reports, Run):
+        reports = load(reports, rules=rules, iteration_marker=iteration_marker)
+    timeline = Timeline(reports)
     timeline._show()
     return timeline
 

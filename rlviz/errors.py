@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 __all__ = [
+    "BadRules",
     "ExportNeeded",
     "NoReports",
     "NotAnExport",
@@ -59,6 +60,10 @@ class ExportNeeded(RlvizError):
 
 class UnfinishedCapture(RlvizError):
     """A ``.qdstrm``: nsys was killed before it wrote the report."""
+
+
+class BadRules(RlvizError):
+    """A rule file that cannot be understood."""
 
 
 class NoReports(RlvizError):

@@ -10,9 +10,13 @@ import polars as pl
 
 from rlviz.errors import ExportNeeded, NotAnExport, RlvizError, UnfinishedCapture
 from rlviz.reports.report import Diagnostic
+from rlviz.run.capture import captured_by_lane
 from rlviz.run.clock import align
 from rlviz.run.columns import schema
 from rlviz.run.events import collect
+from rlviz.run.iterations import tell_story
+from rlviz.run.phases import all_phases, marked_ranges
+from rlviz.run.rulebook import shipped_rules
 from rlviz.run.run import Run
 from rlviz.run.workers import find_lanes, find_workers
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlviz.reports.report import Report
+    from rlviz.run.rules import Rules
     from rlviz.run.workers import Lane, Worker
 
 __all__ = ["assemble"]
@@ -31,7 +36,12 @@ _KINDS: dict[type[RlvizError], str] = {
 }
 
 
-def assemble(reports: Sequence[Report], failures: Sequence[tuple[str, RlvizError]] = ()) -> Run:
+def assemble(
+    reports: Sequence[Report],
+    failures: Sequence[tuple[str, RlvizError]] = (),
+    rules: Rules | None = None,
+    iteration_marker: str | None = None,
+) -> Run:
     """Make a run of reports.
 
     Parameters
@@ -40,13 +50,23 @@ def assemble(reports: Sequence[Report], failures: Sequence[tuple[str, RlvizError
         What could be read.
     failures : sequence of (str, RlvizError)
         Key and error of what could not; they become diagnostics.
+    rules : Rules, optional
+        What names mean; those that rlviz knows by default.
+    iteration_marker : str, optional
+        Shell pattern of ranges that each mark one iteration.
     """
+    rules = rules or shipped_rules()
     reports, doubles = _distinct(reports)
     clock = align(reports)
     windows, unknown_windows = _windows(reports, clock.offsets_ns)
-    workers = find_workers(reports)
+    workers = find_workers(reports, rules)
     lanes = find_lanes(workers)
     events = collect(reports, clock.offsets_ns, windows, workers, lanes)
+    rows = _rows_frame(reports, workers, lanes)
+    frame = _reports_frame(reports, windows, workers, failures)
+    marked = marked_ranges(events, rules)
+    captured = captured_by_lane(rows, frame)
+    story = tell_story(events, rows, marked, captured, rules, iteration_marker)
     diagnostics = [
         *(_failure(key, error) for key, error in failures),
         *doubles,
@@ -55,18 +75,22 @@ def assemble(reports: Sequence[Report], failures: Sequence[tuple[str, RlvizError
         *unknown_windows,
         *_of_workers(workers, reports),
         *_truncated(events.ranges),
+        *story.diagnostics,
     ]
     return Run(
         start_utc_ns=clock.start_utc_ns,
         simulated=any(r.identity.simulated for r in reports),
-        reports=_reports_frame(reports, windows, workers, failures),
-        rows=_rows_frame(reports, workers, lanes),
+        reports=frame,
+        rows=rows,
         diagnostics=pl.DataFrame(
             [(d.severity, d.report, d.kind, d.message, d.count) for d in diagnostics],
             schema=schema("diagnostics"),
             orient="row",
         ),
         events=events,
+        rules=rules,
+        story=story,
+        phases=all_phases(marked, story, rows),
     )
 
 

@@ -113,6 +113,30 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "pid": _EVENT["pid"],
     },
     "busy": dict(_SPAN),
+    "phases": {
+        **_SPAN,
+        "phase": Column(_TEXT, "", "generation, logprobs, training, refit, reward or other"),
+        "source": Column(_TEXT, "", "range: an NVTX range marks it; kernels: GPU activity tells"),
+        "iteration": Column(_INT, "", "iteration that it starts in; null outside of all"),
+        "truncated": Column(_FLAG, "", "True: open when the capture ended, so the end is no end"),
+    },
+    "iterations": {
+        "iteration": Column(_INT, "", "number of its train step"),
+        "start_ns": _SPAN["start_ns"],
+        "end_ns": _SPAN["end_ns"],
+        "boundary": Column(
+            _TEXT, "", "what its end is: refit, first_phase, last_phase_end, marker or none"
+        ),
+        "start_boundary": Column(_TEXT, "", "what its start is, in the same words"),
+        "train_start_ns": Column(_INT, "ns", "first start of its training ranges, over all ranks"),
+        "train_end_ns": Column(_INT, "ns", "last end of its training ranges, over all ranks"),
+        "segment_start_ns": Column(_INT, "ns", "first generation work between its refits"),
+        "segment_end_ns": Column(_INT, "ns", "last generation work between its refits"),
+        "weights": Column(_INT, "", "step whose weights its segment used"),
+        "refit_start_ns": Column(_INT, "ns", "start of the refit after its training, both pools"),
+        "refit_end_ns": Column(_INT, "ns", "end of the refit after its training, both pools"),
+        "partial": Column(_FLAG, "", "True: the capture cut it, so it is kept out of means"),
+    },
     "diagnostics": {
         "severity": Column(_TEXT, "", "error, warning or info"),
         "report": Column(_TEXT, "", "report it is about; null when about the run"),

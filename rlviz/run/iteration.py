@@ -24,13 +24,14 @@ class Refit:
     training : Span or None
         First start to last end of the policies' part: their refit ranges, else the collective
         kernels after training.
-    updates : dict of int to Span
-        By generation lane, its own update range.
+    updates, sends : dict of int to Span
+        By generation lane, its own update range; by training lane, its own part.
     """
 
     generation: Span | None
     training: Span | None
     updates: dict[int, Span] = field(default_factory=dict)
+    sends: dict[int, Span] = field(default_factory=dict)
 
     @property
     def span(self) -> Span:

@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from rlviz.run.events import lookup
 from rlviz.run.intervals import union
 from rlviz.run.rules import PHASES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
+    from rlviz.run.iterations import Story
     from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["NO_PHASE", "phase_at", "phase_spans"]
+__all__ = ["NO_PHASE", "all_phases", "marked_ranges", "phase_at", "phase_spans"]
 
 NO_PHASE = -1
 
@@ -28,8 +32,8 @@ NO_PHASE = -1
 _PRECEDENCE = ("refit", "training", "logprobs", "reward", "generation", "other")
 
 
-def phase_spans(events: Events, rules: Rules) -> dict[int, dict[str, Spans]]:
-    """Find when each worker was in which phase, by the ranges that mark phases.
+def marked_ranges(events: Events, rules: Rules) -> pl.DataFrame:
+    """Find the ranges that mark a phase.
 
     Parameters
     ----------
@@ -40,26 +44,114 @@ def phase_spans(events: Events, rules: Rules) -> dict[int, dict[str, Spans]]:
 
     Returns
     -------
-    dict of int to dict of str to (ndarray, ndarray)
-        By worker and phase: disjoint ascending spans on the run's clock. By process and not by
-        thread, since autograd launches backward kernels from a thread of its own.
+    polars.DataFrame
+        row, lane, start_ns, end_ns, truncated, phase (text); in the order of the events.
     """
     phase = lookup(rules.phases_of(events.names), events.ranges["name"])
-    marked = events.ranges.with_columns(phase.alias("phase")).drop_nulls("phase")
-    spans: dict[int, dict[str, Spans]] = {}
-    for (lane, name), part in marked.partition_by(["lane", "phase"], as_dict=True).items():
-        start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
-        spans.setdefault(events.workers[lane], {})[name] = union(start, end)
-    return spans
+    columns = ["row", "lane", "start_ns", "end_ns", "truncated", "phase"]
+    return events.ranges.with_columns(phase.alias("phase")).drop_nulls("phase").select(columns)
 
 
-def phase_at(spans: dict[str, Spans], at: Int64) -> Int64:
-    """Tell the phase of a worker at each moment.
+def all_phases(ranges: pl.DataFrame, story: Story, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add to the ranges that mark phases what only kernels tell.
+
+    Async generation has no range of its own, so its segments are its generation phase; a policy
+    that sends its weights without one does so in the collective kernels after training.
 
     Parameters
     ----------
-    spans : dict of str to (ndarray, ndarray)
-        Of one worker, as `phase_spans` gives them.
+    ranges : polars.DataFrame
+        As of `marked_ranges`.
+    story : Story
+        Refits and segments.
+    rows : polars.DataFrame
+        Lanes of the run.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns as ``COLUMNS["phases"]``; in the order of rows and time.
+    """
+    marked = {
+        phase: set(ranges.filter(pl.col("phase") == phase)["lane"])
+        for phase in ("generation", "refit")
+    }
+    told = [
+        (lane, *span, "generation")
+        for _, segment in story.segments
+        for lane, span in segment.items()
+        if lane not in marked["generation"]
+    ] + [
+        (lane, *span, "refit")
+        for refit in story.refits
+        for lane, span in refit.sends.items()
+        if lane not in marked["refit"]
+    ]
+    columns = {"lane": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64, "phase": pl.String}
+    by_kernels = pl.DataFrame(told, schema=columns, orient="row").with_columns(
+        lookup(rows["row"], pl.Series([lane for lane, *_ in told], dtype=pl.Int32)).alias("row"),
+        pl.lit(value=False).alias("truncated"),
+        pl.lit("kernels").alias("source"),
+    )
+    by_range = ranges.with_columns(pl.lit("range").alias("source"))
+    both = pl.concat([by_range, by_kernels.select(by_range.columns)])
+    return both.with_columns(_iteration_at(both["start_ns"], story)).sort("row", "lane", "start_ns")
+
+
+def _iteration_at(at: pl.Series, story: Story) -> pl.Series:
+    """Find the iteration that each moment lies in."""
+    iterations = story.iterations
+    if not iterations:
+        return pl.repeat(None, len(at), dtype=pl.Int64, eager=True).alias("iteration")
+    starts = np.array([i.start_ns for i in iterations])
+    ends = np.array([i.end_ns for i in iterations])
+    numbers = np.array([i.number for i in iterations])
+    place = np.searchsorted(starts, at.to_numpy(), side="right") - 1
+    inside = (place >= 0) & (at.to_numpy() < ends[place])
+    return (
+        pl.select(pl.when(pl.Series(inside)).then(pl.Series(numbers[place])))
+        .to_series()
+        .alias("iteration")
+    )
+
+
+def phase_spans(phases: pl.DataFrame, workers: tuple[int, ...]) -> dict[int, dict[str, Spans]]:
+    """Find when each lane was in which phase.
+
+    Parameters
+    ----------
+    phases : polars.DataFrame
+        lane, start_ns, end_ns, phase: of ranges, and of what kernels tell.
+    workers : tuple of int
+        Worker of each lane.
+
+    Returns
+    -------
+    dict of int to dict of str to (ndarray, ndarray)
+        By lane and phase: disjoint ascending spans on the run's clock. Lanes of one worker have
+        the same, for a range is of its process and not of its thread: autograd launches backward
+        kernels from a thread of its own.
+    """
+    of_worker: dict[int, dict[str, Spans]] = {}
+    numbered = phases.with_columns(
+        pl.Series("worker", workers, dtype=pl.Int64).gather(phases["lane"])
+        if len(workers)
+        else pl.lit(0).alias("worker")
+    )
+    for key, part in numbered.partition_by(["worker", "phase"], as_dict=True).items():
+        worker, phase = key
+        spans = union(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
+        of_worker.setdefault(worker, {})[phase] = spans
+    return {lane: of_worker.get(worker, {}) for lane, worker in enumerate(workers)}
+
+
+def phase_at(spans: Mapping[str, Spans], at: Int64) -> Int64:
+    """Tell the phase of a lane at each moment.
+
+    Parameters
+    ----------
+    spans : mapping of str to (ndarray, ndarray)
+        Of one lane, as `phase_spans` gives them.
     at : ndarray of int64, shape (n,)
         Moments on the run's clock.
 

@@ -1,20 +1,17 @@
-"""What names mean: roles of workers and phases of ranges, from ``rlviz/rules/*.toml``."""
+"""What names mean: roles of workers, phases of ranges, marks of iterations; data in TOML files."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["PHASES", "POOLS", "ROLES", "Pattern", "Rules", "pool_of", "shipped_rules"]
+__all__ = ["PHASES", "POOLS", "ROLES", "TRAINING_ROLES", "Pattern", "Rules", "pool_of"]
 
 ROLES = (
     "policy",
@@ -26,11 +23,9 @@ ROLES = (
     "controller",
     "unknown",
 )
+TRAINING_ROLES = ("policy", "reference", "critic")
 POOLS = ("generation", "training", "colocated", "other")
 PHASES = ("generation", "logprobs", "training", "refit", "reward", "other")
-
-_TRAINING = frozenset({"policy", "reference", "critic"})
-_FRAMEWORKS = ("nemo_rl", "verl", "rlinf", "vllm", "plain")
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Pattern:
     [True, False]
     """
 
-    globs: tuple[str, ...]
+    globs: tuple[str, ...] = ()
 
     def matches(self, texts: pl.Series) -> pl.Series:
         """Tell which texts match as a whole; in one pass, since a run can hold a million names."""
@@ -59,15 +54,21 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class _Role:
+class RoleRule:
+    """A role, and what tells it; `framework` is who names things so."""
+
+    framework: str
     role: str
-    ranges: Pattern
-    processes: Pattern
-    files: Pattern
+    ranges: Pattern = Pattern()
+    processes: Pattern = Pattern()
+    files: Pattern = Pattern()
 
 
 @dataclass(frozen=True)
-class _Phase:
+class PhaseRule:
+    """A phase, and the ranges that mark it."""
+
+    framework: str
     phase: str
     ranges: Pattern
 
@@ -78,15 +79,21 @@ class Rules:
 
     Parameters
     ----------
-    roles, phases : tuple
+    roles, phases : tuple of RoleRule, tuple of PhaseRule
         Rules of all frameworks, one after the other.
+    steps : Pattern
+        Ranges of a controller, one a train step, from the first step on.
+    first_step : tuple of re.Pattern
+        Each finds a group ``first`` in a report's name: the first train step that it captured.
     communication : Pattern
         Short names of kernels that move data between GPUs.
     """
 
-    roles: tuple[_Role, ...]
-    phases: tuple[_Phase, ...]
-    communication: Pattern
+    roles: tuple[RoleRule, ...] = ()
+    phases: tuple[PhaseRule, ...] = ()
+    steps: Pattern = Pattern()
+    first_step: tuple[re.Pattern[str], ...] = ()
+    communication: Pattern = Pattern()
 
     def role(self, ranges: Iterable[str], processes: Iterable[str], file: str) -> str:
         """Tell a worker's role: by its ranges first, its process next, its file's name last.
@@ -107,6 +114,7 @@ class Rules:
 
         Examples
         --------
+        >>> from rlviz.run.rulebook import shipped_rules
         >>> rules = shipped_rules()
         >>> rules.role(["dtensor_value_worker_v2/train"], [], "dtensor_policy_worker_v2_1:4_77")
         'critic'
@@ -135,6 +143,7 @@ class Rules:
 
         Examples
         --------
+        >>> from rlviz.run.rulebook import shipped_rules
         >>> shipped_rules().phases_of(pl.Series(["vllm_genertion_worker/generate", "io"])).to_list()
         ['generation', None]
         """
@@ -143,26 +152,24 @@ class Rules:
         ]
         return pl.select(pl.coalesce(told)).to_series().alias("phase")
 
+    def framework(self, names: pl.Series) -> str | None:
+        """Tell who names ranges so: the first framework with a rule for one of them."""
+        rules: list[PhaseRule | RoleRule] = [*self.phases, *self.roles]
+        return next((r.framework for r in rules if r.ranges.matches(names).any()), None)
 
-@cache
-def shipped_rules() -> Rules:
-    """Rules of all frameworks that rlviz knows."""
-    folder = resources.files("rlviz.rules")
-    read: list[dict[str, Any]] = [
-        tomllib.loads((folder / f"{name}.toml").read_text("utf-8")) for name in _FRAMEWORKS
-    ]
-    roles = [
-        _Role(r["role"], *(Pattern(tuple(r.get(k, ()))) for k in ("ranges", "processes", "files")))
-        for framework in read
-        for r in framework["role"]
-    ]
-    phases = [_Phase(p["phase"], Pattern(tuple(p["ranges"]))) for f in read for p in f["phase"]]
-    communication = [g for f in read for g in f.get("kernels", {}).get("communication", ())]
-    return Rules(tuple(roles), tuple(phases), Pattern(tuple(communication)))
+    def first_step_of(self, report: str) -> int | None:
+        """Tell the first train step that a report captured, by its name without suffix.
 
-
-def _regex(glob: str) -> str:
-    return "".join({"*": ".*", "?": "."}.get(c) or re.escape(c) for c in glob)
+        Examples
+        --------
+        >>> from rlviz.run.rulebook import shipped_rules
+        >>> shipped_rules().first_step_of("dtensor_policy_worker_v2_3:8_4711")
+        3
+        """
+        for pattern in self.first_step:
+            if found := pattern.search(report):
+                return int(found["first"])
+        return None
 
 
 def pool_of(roles: Iterable[str]) -> str:
@@ -174,7 +181,11 @@ def pool_of(roles: Iterable[str]) -> str:
     'colocated'
     """
     found = set(roles)
-    generates, trains = "generation" in found, bool(found & _TRAINING)
+    generates, trains = "generation" in found, bool(found & set(TRAINING_ROLES))
     if generates and trains:
         return "colocated"
     return "generation" if generates else "training" if trains else "other"
+
+
+def _regex(glob: str) -> str:
+    return "".join({"*": ".*", "?": "."}.get(c) or re.escape(c) for c in glob)

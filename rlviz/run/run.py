@@ -9,6 +9,7 @@ import polars as pl
 
 from rlviz.run.columns import schema
 from rlviz.run.intervals import clip, union
+from rlviz.run.phases import phase_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
+    from rlviz.run.iterations import Story
+    from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
 
@@ -36,8 +39,9 @@ class Run:
         True when a report says that it was made up.
     reports, rows, diagnostics : polars.DataFrame
         A row per report; per lane; per trouble. Columns in `rlviz.run.columns`.
-    events : Events
-        What the methods make frames of: columns with codes in place of names.
+    events, story, rules : Events, Story, Rules
+        What the frames are made of: columns with codes in place of names; refits, segments and
+        iterations; what names mean.
 
     Notes
     -----
@@ -55,6 +59,9 @@ class Run:
         rows: pl.DataFrame,
         diagnostics: pl.DataFrame,
         events: Events,
+        rules: Rules,
+        story: Story,
+        phases: pl.DataFrame,
     ) -> None:
         self.start_utc_ns = start_utc_ns
         self.simulated = simulated
@@ -62,6 +69,9 @@ class Run:
         self.rows = rows
         self.diagnostics = diagnostics
         self.events = events
+        self.rules = rules
+        self.story = story
+        self._phases = phases
 
     def __repr__(self) -> str:
         rows = self.rows["row"].n_unique()
@@ -151,6 +161,39 @@ class Run:
         columns = list(schema("busy"))
         empty = pl.DataFrame(schema=schema("busy"))
         return pl.concat([empty, *(part.select(columns) for part in parts)])
+
+    @property
+    def iterations(self) -> pl.DataFrame:
+        """Iterations of the run, columns as ``COLUMNS["iterations"]``."""
+        none = (None, None)
+        records = [
+            (
+                i.number,
+                i.start_ns,
+                i.end_ns,
+                i.boundary[1],
+                i.boundary[0],
+                *(i.train or none),
+                *(i.segment_span or none),
+                i.weights,
+                *(i.refit.span if i.refit is not None else none),
+                not i.complete,
+            )
+            for i in self.story.iterations
+        ]
+        return pl.DataFrame(records, schema=schema("iterations"), orient="row")
+
+    def phases(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """Phases that overlap the window, columns as ``COLUMNS["phases"]``."""
+        found = _overlapping(self._phases, row, start_ns, end_ns)
+        return found.select(pl.col(n).cast(dtype) for n, dtype in schema("phases").items())
+
+    @cached_property
+    def lane_phases(self) -> dict[int, dict[str, tuple[Int64, Int64]]]:
+        """Spans of each phase by lane, as of `rlviz.run.phases.phase_spans`."""
+        return phase_spans(self._phases, self.events.workers)
 
     @cached_property
     def _busy_by_lane(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:

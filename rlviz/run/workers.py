@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rlviz.reports.report import Gpu
-from rlviz.run.rules import POOLS, ROLES, pool_of, shipped_rules
+from rlviz.run.rules import POOLS, ROLES, Rules, pool_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,7 +73,7 @@ def owner(report: Report, frame: pl.DataFrame) -> pl.Expr:
     return pl.col("pid").fill_null(known.pop()) if len(known) == 1 else pl.col("pid")
 
 
-def find_workers(reports: Sequence[Report]) -> list[Worker]:
+def find_workers(reports: Sequence[Report], rules: Rules) -> list[Worker]:
     """Find the workers of all reports; captures of one process become one worker."""
     workers: list[Worker] = []
     by_process: dict[tuple[str | None, int | None], list[Worker]] = defaultdict(list)
@@ -92,7 +92,7 @@ def find_workers(reports: Sequence[Report]) -> list[Worker]:
             for device in sorted(devices.get(pid, ())):
                 worker.devices.setdefault(device, _gpu(report, pid, device))
     for worker in workers:
-        worker.role = _role(worker, [reports[i] for i in worker.reports])
+        worker.role = _role(worker, [reports[i] for i in worker.reports], rules)
     return workers
 
 
@@ -170,7 +170,7 @@ def _launch_ns(report: Report) -> int | None:
     return start.utc_ns - start.launch_delay_ns
 
 
-def _role(worker: Worker, reports: Sequence[Report]) -> str:
+def _role(worker: Worker, reports: Sequence[Report], rules: Rules) -> str:
     given = next((r.role for r in reports if r.role is not None), None)
     if given is not None:
         return given
@@ -184,7 +184,7 @@ def _role(worker: Worker, reports: Sequence[Report]) -> str:
         if worker.pid is not None:
             processes.add(identity.processes.get(worker.pid, ""))
             processes.update(n for t, n in identity.threads.items() if t >> 24 == worker.pid)
-    return shipped_rules().role(ranges, processes, reports[0].path.stem)
+    return rules.role(ranges, processes, reports[0].path.stem)
 
 
 def _row_key(index: int, worker: Worker, device: int | None) -> tuple[object, ...]:

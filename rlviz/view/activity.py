@@ -10,8 +10,8 @@ import polars as pl
 
 from rlviz.levels.buckets import bucket_width_ns, in_buckets
 from rlviz.run.events import lookup
-from rlviz.run.phases import NO_PHASE, phase_at, phase_spans
-from rlviz.run.rules import PHASES, shipped_rules
+from rlviz.run.phases import NO_PHASE, phase_at
+from rlviz.run.rules import PHASES
 from rlviz.view.palette import color_code
 from rlviz.view.scene import Bars, Row
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events
     from rlviz.run.run import Run
 
     Int64 = NDArray[np.int64]
@@ -77,23 +76,21 @@ def draw_activity(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Ba
 
 
 def _by_row(run: Run) -> dict[int, _Activity]:
-    events = run.events
-    kinds = _kinds(events)
-    spans = phase_spans(events, shipped_rules())
+    kinds = _kinds(run)
     found: dict[int, list[_Activity]] = {}
     for (row, lane), part in kinds.partition_by(["row", "lane"], as_dict=True).items():
         start = part["start_ns"].to_numpy()
-        phase = phase_at(spans.get(events.workers[lane], {}), start)
-        color = _color(phase, part["kind"].to_numpy(), _default_phase(run, lane, spans))
+        color = _color(phase_at(run.lane_phases[lane], start), part["kind"].to_numpy())
         activity = _Activity(start, part["end_ns"].to_numpy(), part["name"].to_numpy(), color)
         found.setdefault(row, []).append(activity)
     return {row: _joined(parts) for row, parts in found.items()}
 
 
-def _kinds(events: Events) -> pl.DataFrame:
+def _kinds(run: Run) -> pl.DataFrame:
     """Give all GPU rows: row, lane, start_ns, end_ns, name (short), kind (a colour's code)."""
+    events = run.events
     kernels = events.kernels.drop("name").rename({"short": "name"})
-    moves_data = lookup(shipped_rules().communication.matches(events.names), kernels["name"])
+    moves_data = lookup(run.rules.communication.matches(events.names), kernels["name"])
     kind = pl.when(moves_data).then(color_code("communication")).otherwise(_COMPUTE)
     kernels = kernels.with_columns(kind.cast(pl.Int64).alias("kind"))
     copies = events.copies.with_columns(pl.lit(color_code("copy"), pl.Int64).alias("kind"))
@@ -102,18 +99,8 @@ def _kinds(events: Events) -> pl.DataFrame:
     return pl.concat(frame.select(columns) for frame in (kernels, copies, graphs))
 
 
-def _default_phase(run: Run, lane: int, spans: dict[int, dict[str, tuple[Int64, Int64]]]) -> int:
-    """Phase of what happens outside all ranges: an async generation worker has no others."""
-    role = run.rows["role"][lane]
-    marked = spans.get(run.events.workers[lane], {})
-    if role == "generation" and "generation" not in marked:
-        return PHASES.index("generation")
-    return NO_PHASE
-
-
-def _color(phase: Int64, kind: Int64, default: int) -> Int64:
+def _color(phase: Int64, kind: Int64) -> Int64:
     """Colour by phase; by kind what only moves data, and what is in no phase."""
-    phase = np.where(phase == NO_PHASE, default, phase)
     # A refit is communication as such: its kernels say nothing that the phase does not.
     moves_data = (kind != _COMPUTE) & (phase != PHASES.index("refit"))
     return np.where((phase == NO_PHASE) | moves_data, kind, _COLOR_OF_PHASE[phase])

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rlviz.levels.coverage import Coverage
-from rlviz.run.intervals import intersection, union
+from rlviz.run.capture import captured_by_row
 from rlviz.view.activity import draw_activity
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
@@ -46,7 +46,7 @@ def compose(run: Run) -> Scene:
         Rows, bars, ranges, shades and texts; colours are codes of ``rlviz.view.palette``.
     """
     busy = _busy(run)
-    captured = _captured(run)
+    captured = captured_by_row(run.rows, run.reports)
     rows, pools, height = place_rows(run, busy, captured)
     view_ns = _first_view(run, busy, captured)
     first_ns, last_ns = _limits(captured, view_ns)
@@ -81,18 +81,6 @@ def _busy(run: Run) -> dict[int, Spans]:
         row: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
         for (row,), part in run.busy(by="row").partition_by("row", as_dict=True).items()
     }
-
-
-def _captured(run: Run) -> dict[int, Spans]:
-    """Find the captured spans of each row: where all processes of a GPU were captured."""
-    columns = ["report", "window_start_ns", "window_end_ns"]
-    windows = {report: window for report, *window in run.reports.select(columns).iter_rows()}
-    captured: dict[int, Spans] = {}
-    for row, reports in run.rows.select("row", "report").iter_rows():
-        bounds = np.array([windows[report] for report in reports], np.int64).reshape(-1, 2)
-        own = union(bounds[:, 0], bounds[:, 1])
-        captured[row] = intersection(*captured[row], *own) if row in captured else own
-    return captured
 
 
 def _first_view(

@@ -9,7 +9,7 @@ import polars as pl
 
 from rlviz.run.events import lookup
 from rlviz.run.nesting import parents
-from rlviz.run.rules import PHASES, shipped_rules
+from rlviz.run.rules import PHASES
 from rlviz.view.palette import color_code
 from rlviz.view.scene import Overlays
 
@@ -66,7 +66,7 @@ def _with_levels(run: Run) -> pl.DataFrame:
     events = run.events
     ranges = events.ranges
     codes = {phase: color_code(phase) for phase in PHASES}
-    phases = shipped_rules().phases_of(events.names)
+    phases = run.rules.phases_of(events.names)
     colors = phases.replace_strict(codes, default=color_code("range"), return_dtype=pl.Int32)
     hidden = events.names.str.to_lowercase().is_in([d.lower() for d in HIDDEN_DOMAINS])
     is_hidden = lookup(hidden, ranges["domain"]).fill_null(value=False)

@@ -1,0 +1,53 @@
+"""When what was captured: idle is idle only where somebody looked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlviz.run.intervals import intersection, union
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    Int64 = NDArray[np.int64]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["captured_by_lane", "captured_by_row"]
+
+
+def captured_by_lane(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, Spans]:
+    """Give each lane the capture windows of its worker's reports.
+
+    Parameters
+    ----------
+    rows, reports : polars.DataFrame
+        As ``run.rows`` and ``run.reports``.
+
+    Returns
+    -------
+    dict of int to (ndarray, ndarray)
+        Disjoint ascending spans in nanoseconds on the run's clock.
+    """
+    columns = ["report", "window_start_ns", "window_end_ns"]
+    windows = {report: window for report, *window in reports.select(columns).iter_rows()}
+    captured = {}
+    for lane, own in rows.select("lane", "report").iter_rows():
+        bounds = np.array([windows[report] for report in own], np.int64).reshape(-1, 2)
+        captured[lane] = union(bounds[:, 0], bounds[:, 1])
+    return captured
+
+
+def captured_by_row(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, Spans]:
+    """Give each row the spans in which all its workers were captured.
+
+    A GPU that two workers share is not known to be idle while one of them is not looked at.
+    """
+    lanes = captured_by_lane(rows, reports)
+    captured: dict[int, Spans] = {}
+    for row, lane in rows.select("row", "lane").iter_rows():
+        own = lanes[lane]
+        captured[row] = intersection(*captured[row], *own) if row in captured else own
+    return captured

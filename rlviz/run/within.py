@@ -1,0 +1,127 @@
+"""How much of something lies in windows of time: exact, by binary search in sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Int64 = NDArray[np.int64]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["closed", "how_many", "integral", "joined", "within"]
+
+_NONE = np.empty(0, np.int64)
+
+
+def within(spans: Spans, start: Int64, end: Int64) -> Int64:
+    """Measure how much of a union lies in each window.
+
+    Parameters
+    ----------
+    spans : (ndarray, ndarray)
+        Disjoint ascending intervals, as `rlviz.run.intervals.union` gives them.
+    start, end : ndarray of int64, shape (n,)
+        The windows, ``start <= end``, in any order.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Nanoseconds.
+
+    Examples
+    --------
+    >>> busy = np.array([0, 20]), np.array([10, 30])
+    >>> within(busy, np.array([5, 0]), np.array([25, 40]))
+    array([10, 20])
+    """
+    if len(spans[0]) == 0:
+        return np.zeros(len(start), np.int64)
+    # As a step function: 1 inside, 0 outside.
+    time = np.ravel(spans, order="F")
+    level = np.tile(np.array([1, 0]), len(spans[0]))
+    return integral(time, level, start, end)
+
+
+def integral(time: Int64, level: Int64, start: Int64, end: Int64) -> Int64:
+    """Integrate a step function over windows.
+
+    Parameters
+    ----------
+    time, level : ndarray of int64, shape (n,)
+        The function is ``level[i]`` from ``time[i]`` on, and 0 before; its last level is 0. `time`
+        ascends.
+    start, end : ndarray of int64, shape (m,)
+        The windows.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+
+    Examples
+    --------
+    >>> integral(np.array([0, 5, 9]), np.array([1, 3, 0]), np.array([4]), np.array([8]))
+    array([10])
+    """
+    if len(time) == 0:
+        return np.zeros(len(start), np.int64)
+    sums = np.concatenate(([0], np.cumsum(level[:-1] * np.diff(time))))
+
+    def until(at: Int64) -> Int64:
+        place = np.searchsorted(time, at, side="right") - 1
+        reached = sums[place] + level[place] * (at - time[place])
+        return np.where(place < 0, 0, reached)
+
+    return until(end) - until(start)
+
+
+def how_many(sets: Sequence[Spans]) -> tuple[Int64, Int64]:
+    """Count how many of several unions hold at each moment.
+
+    Returns
+    -------
+    time, level : ndarray of int64, shape (n,)
+        A step function: ``level[i]`` of them from ``time[i]`` on. `time` ascends, the last level
+        is 0.
+
+    Examples
+    --------
+    >>> one, other = (np.array([0]), np.array([10])), (np.array([5]), np.array([20]))
+    >>> how_many([one, other])
+    (array([ 0,  5, 10, 20]), array([1, 2, 1, 0]))
+    """
+    start, end = joined(sets)
+    time = np.concatenate((start, end))
+    order = np.argsort(time, kind="stable")
+    rises = np.concatenate((np.ones(len(start), np.int64), np.full(len(end), -1)))[order]
+    time, level = time[order], np.cumsum(rises)
+    last = np.concatenate((time[1:] > time[:-1], [True])) if len(time) else np.empty(0, bool)
+    return time[last], level[last]
+
+
+def joined(sets: Sequence[Spans]) -> Spans:
+    """Put the intervals of several sets into one pair of columns, in no order."""
+    return (
+        np.concatenate([_NONE, *(start for start, _ in sets)]),
+        np.concatenate([_NONE, *(end for _, end in sets)]),
+    )
+
+
+def closed(spans: Spans, under_ns: int) -> Spans:
+    """Close the gaps of a union that are shorter than `under_ns`.
+
+    Examples
+    --------
+    >>> closed((np.array([0, 12, 30]), np.array([10, 20, 40])), 10)
+    (array([ 0, 30]), array([20, 40]))
+    """
+    start, end = spans
+    if len(start) == 0:
+        return spans
+    stays = start[1:] - end[:-1] >= under_ns
+    return start[np.concatenate(([True], stays))], end[np.concatenate((stays, [True]))]
