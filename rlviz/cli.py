@@ -246,8 +246,8 @@ def _summary(run: Run) -> str:
 
 
 def _reports_table(reports: pl.DataFrame) -> Table:
-    table = _table("report", "role", "host", "window [s]", "kernels", "ranges", "status")
-    for name in ("window [s]", "kernels", "ranges"):
+    table = _table("report", "role", "host", "window, s", "kernels", "ranges", "status")
+    for name in ("window, s", "kernels", "ranges"):
         next(c for c in table.columns if c.header == name).justify = "right"
     for report in reports.to_dicts():
         start, end = report["window_start_ns"], report["window_end_ns"]

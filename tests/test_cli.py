@@ -1,0 +1,217 @@
+"""The command line: what it prints, what it never prints, and its exit status."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rlviz import __version__, cli
+from rlviz.demo import Scenario
+from tests.exports import SECRET, Export
+
+HOSTILE = "[red]\x1b]0;owned\x07\x1b[31m[/nope]\u202etrain"
+
+
+def rlviz(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from rlviz.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    with Export(tmp_path / "reports" / "dtensor_policy_worker_1:4_7.sqlite") as export:
+        export.gpu(uuid="a-uuid", bus="0000:19:00.0")
+        export.kernel(100_000_000, 300_000_000)
+        export.push_pop(50_000_000, 400_000_000, "policy_worker/train")
+    return export.path
+
+
+def test_a_sound_report_is_clean(report: Path) -> None:
+    told = rlviz("check", report.parent)
+    assert told.exit_code == 0, told.output
+    assert told.stderr == ""
+    head, columns, line = told.stdout.splitlines()
+    assert head == "1 report, 1 row, second 0 is 2026-09-21 14:13:20 UTC"
+    words = [" ".join(text.split()) for text in (columns, line)]
+    assert words[0] == "report role host window, s kernels ranges status"
+    assert words[1] == f"{report.name} policy node-1 0.000 to 1.000 1 1 ok"
+
+
+def test_check_tells_warnings_from_errors_by_its_exit_status(report: Path) -> None:
+    with Export(report.parent / "another.sqlite", pid=8) as export:
+        export.push_pop(0, 10, "policy_worker/train")
+    warned = rlviz("check", report.parent)
+    assert (warned.exit_code, "no-gpu-rows" in warned.stdout) == (1, True)
+    (report.parent / "broken.sqlite").write_text("no database")
+    failed = rlviz("check", report.parent)
+    assert failed.exit_code == 2
+    assert "not-an-export" in failed.stdout
+    assert report.name in failed.stdout  # the others are told all the same
+
+
+@pytest.mark.parametrize("command", ["check", "export"])
+def test_an_input_that_cannot_be_read_is_an_error_of_two_lines(
+    command: str, tmp_path: Path
+) -> None:
+    wrong = tmp_path / "worker.sqlite"
+    wrong.write_text("no database")
+    output = ["--output", tmp_path / "x.html"] if command == "export" else []
+    told = rlviz(command, wrong, *output)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr.startswith("worker.sqlite: ")
+    assert len(told.stderr.splitlines()) == 2
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_names_in_a_report_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    with Export(tmp_path / "a.sqlite", host=HOSTILE) as export:
+        export.push_pop(0, 10, HOSTILE)
+    (tmp_path / "b\x1b[31m[bold]x.sqlite").write_text("no database")
+    for told in (rlviz("check", tmp_path), rlviz("check", tmp_path / "b\x1b[31m[bold]x.sqlite")):
+        assert not any(ord(c) < 32 and c != "\n" for c in told.output)
+        assert "\u202e" not in told.output
+        assert "[bold]x.sqlite" in told.output  # markup is shown, not obeyed
+
+
+def test_a_terminal_gets_colours_of_rlviz_and_none_of_the_report(tmp_path: Path) -> None:
+    with Export(tmp_path / "a.sqlite", host=HOSTILE) as export:
+        export.push_pop(0, 10, HOSTILE)
+    reader, writer = pty.openpty()
+    code = "from rlviz.cli import main; main()"
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, "check", str(tmp_path)],
+        stdout=writer,
+        stderr=writer,
+        env=environment,
+    )
+    os.close(writer)
+    shown = b""
+    while True:
+        try:
+            part = os.read(reader, 65_536)
+        except OSError:  # how a terminal says that the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(reader)
+    assert child.wait(30) == 1
+    assert b"warning" in shown
+    assert b"\x1b]0;owned" not in shown
+    assert "\u202e".encode() not in shown
+
+
+def test_the_environment_is_never_printed(report: Path) -> None:
+    report.with_name("worse.sqlite").write_bytes(report.read_bytes()[:5_000])
+    assert SECRET not in rlviz("check", report.parent).output
+
+
+def test_a_page_is_written_and_named(report: Path, tmp_path: Path) -> None:
+    page = tmp_path / "x.html"
+    told = process("export", report, "-o", page)
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"{page}\n", "")
+    assert "policy_worker/train" in page.read_text("utf-8")
+
+
+def test_a_page_without_some_reports_says_so(report: Path, tmp_path: Path) -> None:
+    (report.parent / "broken.sqlite").write_text("no database")
+    told = rlviz("export", report.parent, "-o", tmp_path / "x.html")
+    assert told.exit_code == 0
+    assert told.stderr == "1 error: rlviz check tells which.\n"
+
+
+@pytest.mark.parametrize("name", ["x.docx", "no/such/folder/x.html"])
+def test_a_page_that_cannot_be_written_is_an_error(name: str, report: Path, tmp_path: Path) -> None:
+    told = rlviz("export", report, "-o", tmp_path / name)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr.startswith(Path(name).name)
+
+
+def test_a_simulated_run_is_written_and_told_to_be_simulated(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    options = ["--steps", 1, "--kernels-per-gpu", 200, "--clock-skew-ms", "node-2=40"]
+    told = rlviz("demo", folder, *options)
+    assert told.exit_code == 0, told.output
+    assert told.stdout.startswith("8 simulated reports, ")
+    assert len(list(folder.rglob("*.sqlite"))) == 8
+    truth = json.loads((folder / "truth.json").read_text("utf-8"))
+    assert truth["simulated"] is True
+    assert "40" in json.dumps(truth["clock"])
+    assert ", simulated, " in rlviz("check", folder).stdout.splitlines()[0]
+
+
+def test_no_file_of_somebody_else_is_overwritten_by_a_simulated_run(tmp_path: Path) -> None:
+    (tmp_path / "truth.json").write_text("mine")
+    told = rlviz("demo", tmp_path, "--steps", 1, "--kernels-per-gpu", 200)
+    assert told.exit_code == 2
+    assert (tmp_path / "truth.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("options", [["--hosts", "0"], ["--clock-skew-ms", "much"]])
+def test_options_that_make_no_run_are_told_without_a_traceback(
+    options: list[str], tmp_path: Path
+) -> None:
+    told = rlviz("demo", tmp_path / "run", *options)
+    assert told.exit_code == 2
+    assert "Invalid value" in told.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_option_of_a_simulated_run_is_on_the_command_line() -> None:
+    told = {name: p.default for name, p in inspect.signature(cli.demo).parameters.items()}
+    del told["folder"]
+    assert told.pop("clock_skew_ms") is None  # 0, or a number a host
+    fields = {field.name: field.default for field in dataclasses.fields(Scenario)}
+    del fields["clock_skew_ms"]
+    assert told == fields
+
+
+def test_help_is_there_at_once() -> None:
+    code = (
+        "import sys; sys.argv = ['rlviz', '--help']; from rlviz.cli import app;"
+        "app(standalone_mode=False); print(*sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = set(told.stdout.splitlines()[-1].split())
+    assert not modules & {"polars", "numpy", "bokeh", "ipywidgets", "matplotlib"}
+
+
+def test_a_log_gets_no_progress_bar() -> None:
+    code = (
+        "import sys; sys.argv = ['rlviz', '--version']\n"
+        "from rlviz.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "from tqdm.auto import tqdm; print(tqdm([]).disable)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines() == [__version__, "True"]
+
+
+def test_a_name_that_the_terminal_cannot_show_does_not_stop_it(tmp_path: Path) -> None:
+    with Export(tmp_path / "訓練.sqlite", host="訓練") as export:
+        export.push_pop(0, 10, "policy_worker/train")
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    told = process("check", tmp_path, env=environment)
+    assert told.returncode == 1
+    assert "\\u8a13\\u7df4.sqlite" in told.stdout
