@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["lens_js", "lens_style", "loader_js", "page_js"]
+__all__ = ["lens_js", "lens_style", "loader_js", "page_js", "version"]
 
 # In an order in which each knows only earlier ones.
 MODULES = (
     "units",
     "theme",
     "keys",
+    "bars",
     "marks",
     "labels",
     "hover",
@@ -58,3 +60,8 @@ def page_js() -> str:
 def loader_js() -> str:
     """Give the widget's module: it fetches BokehJS, lens and figure from the kernel."""
     return _source("widget")
+
+
+def version(text: str) -> str:
+    """Give a short name that changes with `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -100,8 +100,8 @@ def _mapped(scene: Scene) -> Field:
 
 def _bars(plot: Figure, scene: Scene) -> None:
     color = _mapped(scene)
-    # The stroke closes the seams that antialiasing leaves between neighbours, and keeps a bar
-    # narrower than a pixel visible.
+    # Without the lens, which paints bars its own way, the stroke closes the seams that antialiasing
+    # leaves between neighbours, and keeps a bar narrower than a pixel visible.
     glyph = Quad(
         left="left",
         right="right",
@@ -209,6 +209,8 @@ def _labels(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     _overlay_labels(plot, paint, row_px)
     for pool in ("generation", "training", "colocated", "other"):
         found = [bracket for bracket in scene.brackets if bracket.pool == pool]
+        if not found:
+            continue
         above = Text(
             x="x",
             y="y",
@@ -226,8 +228,7 @@ def _labels(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
             "y": np.array([bracket.y for bracket in found], float),
             "text": [legible(bracket.text) for bracket in found],
         }
-        if found:
-            _add(plot, f"bracket-labels-{pool}", columns, above)
+        _add(plot, f"bracket-labels-{pool}", columns, above)
 
     if scene.lines:
         below = Text(

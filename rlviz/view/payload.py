@@ -77,7 +77,7 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
         "left_px": drawing.left_px,
         "right_px": drawing.right_px,
         "font": FONT,
-        "names": [legible(name) for name in scene.names],
+        "names": _names(scene),
         "colors": [LABELS[key] for key in scene.colors],
         "rows": _rows(scene),
         "pools": [
@@ -99,6 +99,16 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
         "surface": {"light": SURFACE["light"], "dark": SURFACE["dark"]},
         "paint": drawing.paint.done,
     }
+
+
+def _names(scene: Scene) -> list[str]:
+    """Give the names that marks use; the others, which may be a million, stay empty."""
+    overlays = scene.overlays
+    codes = (scene.bars.name, overlays.name, overlays.domain, overlays.thread)
+    names = [""] * len(scene.names)
+    for code in np.unique(np.concatenate(codes)):
+        names[code] = legible(scene.names[code])
+    return names
 
 
 def _rows(scene: Scene) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ HOSTILE = (
 PERIOD_S = 31.0
 
 
+@cache
 def scene(rows: int = 8, *, iterations: int = 3, buckets: int = 0, **changes: Any) -> Scene:
     """Make a run like the mock-up's: half the rows generate, half of them train."""
     buckets = buckets or min(1500, 24_000 // rows)
@@ -125,6 +127,7 @@ def scene(rows: int = 8, *, iterations: int = 3, buckets: int = 0, **changes: An
     return Scene(**(values | changes))
 
 
+@cache
 def empty() -> Scene:
     """Make a scene without a single row."""
     return replace(
@@ -146,6 +149,7 @@ def empty() -> Scene:
     )
 
 
+@cache
 def hatched() -> Scene:
     """Make a scene whose first row has ranges and no GPU data."""
     base = scene(3)
@@ -157,6 +161,7 @@ def hatched() -> Scene:
     return replace(base, rows=(bare, *base.rows[1:]), bars=bars, shades=(*base.shades, shade))
 
 
+@cache
 def hostile() -> Scene:
     """Make a scene whose every text wants to be code."""
     base = scene(4)

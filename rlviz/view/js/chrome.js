@@ -105,7 +105,7 @@ export class Chrome {
       if (size === undefined) label.remove();
     }
     this.base.style.top = `${frame.bottom + 7}px`;
-    this.base.style.width = `${this.facts.left_px - 24}px`;
+    this.base.style.width = `${this.facts.left_px - 32}px`;
     this.plot.append(this.base);
   }
 

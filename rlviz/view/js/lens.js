@@ -1,6 +1,7 @@
 // The lens: one chart, alive. It is given BokehJS, an element, the figure and what the figure
 // cannot say of itself, and answers to the pointer, the keys and the theme.
 
+import { paintBarsFast } from "./bars.js";
 import { Chrome } from "./chrome.js";
 import { Hover } from "./hover.js";
 import { listenKeys } from "./keys.js";
@@ -54,6 +55,8 @@ class Lens {
     this.marks = new Marks(this.doc);
     this.labels = new Labels(this.doc, facts, this.marks);
     this.hover = new Hover(facts, this.marks, root);
+    const bars = this.main.renderers.find(({ data_source: { name } }) => name === "bars");
+    paintBarsFast(this.views.find_one(bars));
     this.writeAxes();
     this.chrome.place(this.view.frame.bbox);
     this.chrome.connect(this, this.marks);
@@ -88,6 +91,7 @@ class Lens {
         else how.base = 0;
         return ticks.map((at) => tickText(at, how));
       };
+      plot.below[0].change.emit();
     }
   }
 

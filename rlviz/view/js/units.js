@@ -52,7 +52,8 @@ export function ticking(step, start) {
   const digits = Math.max(0, Math.ceil(-Math.log10((step / factor) * 1.0001)));
   if (factor === 1) return { base: 0, digits, factor, unit };
   const group = factor * 1000;
-  const base = Math.floor(start / group + 1e-9) * group;
+  // A hundredth of a step: a window's start may lie a rounding error below the group's.
+  const base = Math.floor((start + step / 100) / group) * group;
   return { base, digits, factor, unit };
 }
 
