@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["Activity", "activity_of_lanes"]
+__all__ = ["Activity", "activity_of_lanes", "slices_of_lanes"]
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
         By lane; one without GPU rows is absent, since its activity is unknown.
     """
     communicates = lookup(rules.communication.matches(events.names), events.kernels["short"])
-    kernels = _spans_of_lanes(events.kernels)
-    copies, graphs = _spans_of_lanes(events.copies), _spans_of_lanes(events.graphs)
+    kernels = slices_of_lanes(events.kernels)
+    copies, graphs = slices_of_lanes(events.copies), slices_of_lanes(events.graphs)
     flags = communicates.fill_null(value=False).to_numpy()
     found: dict[int, Activity] = {}
     for lane in sorted({*kernels, *copies, *graphs}):
@@ -111,8 +111,8 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
     return found
 
 
-def _spans_of_lanes(frame: pl.DataFrame) -> dict[int, slice]:
-    """Where the rows of each lane stand: frames of events are sorted by lane."""
+def slices_of_lanes(frame: pl.DataFrame) -> dict[int, slice]:
+    """Find where the events of each lane stand: frames of events are sorted by lane."""
     if frame.is_empty():
         return {}
     lane = frame["lane"].to_numpy()

@@ -20,12 +20,13 @@ __all__ = ["RuleSource", "read_rules", "shipped_rules"]
 
 RuleSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
+_FIRST_STEP = "first_step"
 _FRAMEWORKS = ("nemo_rl", "verl", "rlinf", "vllm", "plain")
 _KEYS: dict[str, frozenset[str]] = {
     "": frozenset({"framework", "role", "phase", "iteration", "kernels"}),
     "role": frozenset({"role", "ranges", "processes", "files"}),
     "phase": frozenset({"phase", "ranges"}),
-    "iteration": frozenset({"first_step", "steps"}),
+    "iteration": frozenset({_FIRST_STEP, "steps"}),
     "kernels": frozenset({"communication"}),
 }
 
@@ -99,7 +100,7 @@ class _Reader:
         self._check(content, "")
         framework = self._text_of(content, "framework", "one's own")
         iteration = self._table(content, "iteration")
-        first_step = self._text_of(iteration, "first_step", "")
+        first_step = self._text_of(iteration, _FIRST_STEP, "")
         return Rules(
             tuple(self._role(framework, entry) for entry in self._tables(content, "role")),
             tuple(self._phase(framework, entry) for entry in self._tables(content, "phase")),
@@ -140,9 +141,9 @@ class _Reader:
         try:
             pattern = re.compile(text)
         except re.error as error:
-            raise self._bad("first_step", f"it is no regular expression: {error}") from None
+            raise self._bad(_FIRST_STEP, f"it is no regular expression: {error}") from None
         if "first" not in pattern.groupindex:
-            raise self._bad("first_step", f"{text!r} has no group (?P<first>...)")
+            raise self._bad(_FIRST_STEP, f"{text!r} has no group (?P<first>...)")
         return pattern
 
     def _text_of(self, entry: dict[str, Any], key: str, default: str) -> str:

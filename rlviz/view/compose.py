@@ -14,6 +14,7 @@ from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
 from rlviz.view.scene import Overview, Scene
+from rlviz.view.story import draw_brackets, draw_lines, iteration_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,9 +69,10 @@ def compose(run: Run) -> Scene:
         bars=draw_activity(run, rows, view_ns),
         overlays=draw_overlays(run, rows, view_ns),
         shades=tuple(shade_rows(rows, captured, (first_ns, last_ns))),
-        brackets=(),
-        lines=(),
+        brackets=draw_brackets(run, pools),
+        lines=draw_lines(run),
         overview=_overview(rows, busy, view_ns),
+        iterations=iteration_windows(run),
         notes=_notes(run),
     )
 
