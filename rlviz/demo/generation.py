@@ -81,13 +81,14 @@ class Engines:
         )
         busy = rng.uniform(0.95, 1.05, shape.decodes) * 13.2 / shape.decodes
         gap = rng.uniform(120, 420, shape.decodes)
+        gap *= _unevenness(rng, shape.decodes)
         gap[np.searchsorted(np.cumsum(busy), hole[0] / SECOND)] += hole[1] / US
         sides = (np.arange(shape.decodes) % 4 == 0) * side
         clock = self._run(track, clock, busy * pace, gap, Stage.DECODE, shape.decode_parts, sides)
 
         share, gap = _emptying(shape.tail_decodes)
         gap *= rng.uniform(0.9, 1.05, shape.tail_decodes)
-        busy = gap * share / (1 - share)
+        busy = gap * share / (1 - share) * _unevenness(rng, shape.tail_decodes)
         busy *= 6.6 / busy.sum()
         clock = self._run(track, clock, busy * pace, gap, Stage.DECODE, 1, 0)
         if lonely:
@@ -116,6 +117,12 @@ class Engines:
         middle = ends[seen] - length[seen] // 2
         track.add(middle, middle + np.minimum(length[seen] // 4, 6 * US), Stage.COPY_OUT)
         return int(ends[-1])
+
+
+def _unevenness(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Factors around 1 that stay for a while: batches are not all alike."""
+    blocks = rng.uniform(0.75, 1.3, 1 + count // 24)
+    return np.repeat(blocks, 24)[:count]
 
 
 def _emptying(count: int) -> tuple[np.ndarray, np.ndarray]:

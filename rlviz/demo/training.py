@@ -81,14 +81,14 @@ class Policies:
     def step(self, step: int, begin: int) -> int:
         """Lay out one step; the weights may be sent from the returned time on."""
         pace = self.shape.pace
-        wait = self.rng.uniform(2.15, 2.35) if not self.scenario.colocated else 0.25
+        wait = self.rng.uniform(2.0, 2.2) if not self.scenario.colocated else 0.25
         called = self.together(begin + wait * SECOND, 20)
         for track, start in zip(self.tracks, called, strict=True):
             annotate(track, self.naming.wait, step, begin + 130 * MS, start - 5 * MS)
 
         done = self._copies(Stage.COPY_IN, called, step, 0.52, self.naming.prepare_logprobs)
         done = self._logprobs(done, step, 3.5 * pace, self.naming.logprobs)
-        trains = 18.9
+        trains = 18.4
         if self.naming.reference is not None:
             done = self._logprobs(done + 150 * MS, step, 3.4 * pace, self.naming.reference)
         else:
@@ -124,7 +124,7 @@ class Policies:
     def _logprobs(self, after: int, step: int, busy_s: float, names: Names) -> int:
         start = self.together(after + 10 * MS)
         groups = [(Stage.FORWARD, Stage.ALL_GATHER)] * self.shape.logprob_groups
-        ends = self._lockstep(start + 35 * MS, step, busy_s, groups, exposed=False)
+        ends = self._lockstep(start + 35 * MS, step, busy_s, groups, microbatches=3, exposed=False)
         for track, begin, end in zip(self.tracks, start, ends, strict=True):
             annotate(track, names, step, begin, end + 12 * MS, 15 * MS)
         return int(ends.max()) + 12 * MS
@@ -135,7 +135,9 @@ class Policies:
         count = self.shape.train_groups
         groups = [forward if index % 3 == 0 else backward for index in range(count)]
         exposed = self.scenario.exposed_communication
-        ends = self._lockstep(start + 12 * MS, step, busy_s, groups, exposed=exposed)
+        ends = self._lockstep(
+            start + 12 * MS, step, busy_s, groups, microbatches=8, exposed=exposed
+        )
         ends = self._collective(Stage.ALL_REDUCE, step, ends + 30 * US, 9 * MS)
         length = self.rng.uniform(0.14, 0.16, len(self.tracks)) * SECOND * self.shape.pace
         stops = ends + length.astype(np.int64)
@@ -161,6 +163,7 @@ class Policies:
         busy_s: float,
         groups: list[tuple[Stage, Stage]],
         *,
+        microbatches: int,
         exposed: bool,
     ) -> Int64:
         """Compute group by group on all ranks, with a collective in or after each.
@@ -170,7 +173,8 @@ class Policies:
         """
         ranks, chunks = len(self.tracks), self.shape.chunks
         scale = self.rng.uniform(0.985, 1.015) * busy_s * SECOND / len(groups) / chunks
-        for compute, collective in groups:
+        batch = max(2, len(groups) // microbatches)
+        for index, (compute, collective) in enumerate(groups):
             # Ranks run the same program on shards of one size: chunks differ, ranks hardly do.
             share = self.rng.uniform(0.8, 1.2, chunks) * self.rng.normal(1, 0.01, (ranks, chunks))
             share *= chunks / share.sum(axis=1, keepdims=True)
@@ -185,10 +189,15 @@ class Policies:
                 side = (np.arange(chunks) + rank) % 2
                 track.add(starts[rank], ends[rank], compute, self.shape.parts, side)
             own = ends[:, -1] - start
+            last = (index + 1) % batch == 0
             if exposed:
                 arrived, lasts = ends[:, -1] + 20 * US, 0.3 * scale * chunks
+            elif last:
+                # Nothing is left to hide the last collective of a microbatch.
+                arrived, lasts = ends[:, -1] + 20 * US, self.rng.uniform(22, 32) * MS
             else:
                 arrived, lasts = start + (0.25 * own).astype(np.int64), 0.2 * scale * chunks
             over = self._collective(collective, step, arrived, lasts)
             start = np.maximum(ends[:, -1], over) + launch_gaps(self.rng, 1)
+            start += int(last * self.rng.uniform(30, 70) * MS)
         return np.maximum(ends[:, -1], over)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from statistics import mean
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.demo.written import Written, clipped, sweep
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return Written.run(tmp_path_factory.mktemp("default"))
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    written = Written.run(tmp_path_factory.mktemp("default"))
+    yield written
+    written.close()
 
 
 def test_a_gpu_is_busy_for_as_long_as_its_rows_say(run: Written) -> None:

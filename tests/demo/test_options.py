@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,7 +45,7 @@ Maker = Callable[..., Written]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Maker:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Maker]:
     """Write a run once for all tests."""
     runs: dict[str, Written] = {}
 
@@ -56,7 +55,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Maker:
             runs[key] = Written.run(tmp_path_factory.mktemp("run"), **(SMALL | options))
         return runs[key]
 
-    return make
+    yield make
+    for run in runs.values():
+        run.close()
 
 
 every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -180,16 +181,15 @@ def test_the_tokens_lie_where_nsys_puts_the_environment_and_nowhere_else(
 ) -> None:
     run = made(**options)
     for report in run.truth["reports"]:
-        with closing(sqlite3.connect(run.folder / report)) as database:
-            texts = {
-                table: "".join(
-                    value
-                    for row in database.execute(f"SELECT * FROM {table}")
-                    for value in row
-                    if isinstance(value, str)
-                )
-                for table in run.tables(report)
-            }
+        texts = {
+            table: "".join(
+                value
+                for row in run.ask(report, f"SELECT * FROM {table}")
+                for value in row
+                if isinstance(value, str)
+            )
+            for table in run.tables(report)
+        }
         for secret in run.truth["secrets"]:
             holders = {table for table, text in texts.items() if secret in text}
             assert holders == {"StringIds", "TARGET_INFO_SYSTEM_ENV", "META_DATA_CAPTURE"}

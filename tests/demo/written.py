@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ class Written:
     """A folder with a simulated run."""
 
     folder: Path
+    databases: dict[str, sqlite3.Connection] = field(default_factory=dict)
 
     @classmethod
     def run(cls, folder: Path, **options: Any) -> Written:
@@ -42,8 +42,13 @@ class Written:
         return found
 
     def ask(self, report: str, query: str) -> list[Any]:
-        with closing(sqlite3.connect(self.folder / report)) as database:
-            return database.execute(query).fetchall()
+        if report not in self.databases:
+            self.databases[report] = sqlite3.connect(self.folder / report)
+        return self.databases[report].execute(query).fetchall()
+
+    def close(self) -> None:
+        for database in self.databases.values():
+            database.close()
 
     def tables(self, report: str) -> set[str]:
         return {name for (name,) in self.ask(report, "SELECT name FROM sqlite_master")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict
 
 from rlviz.demo.intervals import Intervals
 from rlviz.demo.plan import Lane, Plan, Report, Stage
@@ -31,7 +30,7 @@ def truth_of(plan: Plan) -> dict[str, object]:
         "simulated": True,
         "made_by": "rlviz",
         "definitions": "docs/simulated-run.md; all times are ns on the run clock",
-        "scenario": asdict(plan.scenario),
+        "scenario": {**vars(plan.scenario), "clock_skew_ms": plan.scenario.skew_ms},
         "seed": plan.scenario.seed,
         "clock": {
             "zero_utc_ns": plan.utc_zero_ns,
