@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-__all__ = ["COLUMNS", "Column", "empty", "schema"]
+from rlviz.run.rules import PHASES
+
+__all__ = ["COLUMNS", "PHASE_COLUMNS", "Column", "empty", "schema"]
 
 
 class Column(NamedTuple):
@@ -25,6 +27,10 @@ _TEXT = pl.String()
 _INT = pl.Int64()
 _FLAG = pl.Boolean()
 _CODE = pl.Int32()
+_REAL = pl.Float64()
+
+# refit_ns is the wall time of a refit; what GPUs were busy with in it has a name of its own.
+PHASE_COLUMNS = {phase: f"{phase}_ns" for phase in PHASES} | {"refit": "refit_busy_ns"}
 
 _SPAN = {
     "row": Column(_CODE, "", "row of the chart, as in run.rows"),
@@ -39,6 +45,25 @@ _EVENT = {
     "device": Column(_INT, "", "CUDA device, local to the process: no identity of a GPU"),
     "correlation_id": Column(_INT, "", "launch that caused it; null when not recorded"),
 }
+_TIME_OF_GPUS = {
+    "busy_ns": Column(_INT, "ns", "union of kernels, copies, sets and graph launches"),
+    "compute_ns": Column(_INT, "ns", "busy with kernels that do not communicate, or graphs"),
+    "comm_exposed_ns": Column(_INT, "ns", "busy with communication and no compute under it"),
+    "copy_only_ns": Column(_INT, "ns", "busy with copies and sets, and no kernel under them"),
+    "idle_launch_ns": Column(_INT, "ns", "idle in gaps under 100 us"),
+    "idle_short_ns": Column(_INT, "ns", "idle in gaps from 100 us to 10 ms"),
+    "idle_wait_ns": Column(_INT, "ns", "idle in gaps of 10 ms and more"),
+    "bubble_ns": Column(_INT, "ns", "idle in gaps of 1 ms and more"),
+    "edge_ns": Column(_INT, "ns", "idle at an edge of a capture: neither busy nor idle"),
+    "longest_gap_ns": Column(_INT, "ns", "longest idle piece in the iteration"),
+}
+_TIME_OF_PHASES = {
+    name: Column(_INT, "ns", f"busy while the process was in the phase {phase}")
+    for phase, name in PHASE_COLUMNS.items()
+}
+_ITERATION = Column(_INT, "", "number of its train step")
+_DURATION = Column(_INT, "ns", "length of the iteration")
+_PARTIAL = Column(_FLAG, "", "True: the capture cut it, so it is kept out of means")
 
 COLUMNS: dict[str, dict[str, Column]] = {
     "reports": {
@@ -121,7 +146,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "truncated": Column(_FLAG, "", "True: open when the capture ended, so the end is no end"),
     },
     "iterations": {
-        "iteration": Column(_INT, "", "number of its train step"),
+        "iteration": _ITERATION,
         "start_ns": _SPAN["start_ns"],
         "end_ns": _SPAN["end_ns"],
         "boundary": Column(
@@ -135,7 +160,58 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "weights": Column(_INT, "", "step whose weights its segment used"),
         "refit_start_ns": Column(_INT, "ns", "start of the refit after its training, both pools"),
         "refit_end_ns": Column(_INT, "ns", "end of the refit after its training, both pools"),
-        "partial": Column(_FLAG, "", "True: the capture cut it, so it is kept out of means"),
+        "partial": _PARTIAL,
+    },
+    "summary": {
+        "iteration": _ITERATION,
+        "pool": Column(_TEXT, "", "generation, training or colocated"),
+        "gpus": Column(_INT, "", "GPUs of the pool that were captured; times are sums over them"),
+        "duration_ns": _DURATION,
+        **_TIME_OF_GPUS,
+        "active_ns": Column(_INT, "ns", "any GPU of the pool busy, short gaps closed, no refit"),
+        "overlap_ns": Column(_INT, "ns", "both pools active"),
+        "overlap_gpu_s": Column(_REAL, "s", "integral of both pools' busy shares, multiplied"),
+        "exposed_generation_ns": Column(_INT, "ns", "generation active, training not"),
+        "refit_ns": Column(_INT, "ns", "first start to last end of the pool's part in the refit"),
+        "stall_ns": Column(_INT, "ns", "no generation around the refit, summed over GPUs"),
+        "straggler_ns": Column(_INT, "ns", "time that the others wait for the straggler"),
+        "straggler_row": Column(_CODE, "", "row of the straggler"),
+        "tail_ns": Column(_INT, "ns", "in the segment, fewer than half of the GPUs busy"),
+        **_TIME_OF_PHASES,
+        "partial": _PARTIAL,
+    },
+    "summary_by_gpu": {
+        "iteration": _ITERATION,
+        "row": _SPAN["row"],
+        "label": Column(_TEXT, "", "name of the row on the chart"),
+        "pool": Column(_TEXT, "", "generation, training, colocated or other"),
+        "duration_ns": _DURATION,
+        "captured_ns": Column(_INT, "ns", "captured part: busy, edge and idle add up to it"),
+        **_TIME_OF_GPUS,
+        "longest_gap_start_ns": Column(_INT, "ns", "where the longest idle piece starts"),
+        "longest_gap_other_active_ns": Column(_INT, "ns", "other pool's active time meanwhile"),
+        "refit_ns": Column(_INT, "ns", "first start to last end of its own part in the refit"),
+        "stall_ns": Column(_INT, "ns", "no generation around the refit"),
+        "straggler_ns": Column(_INT, "ns", "how long others wait for it, as in summary"),
+        **_TIME_OF_PHASES,
+        "partial": _PARTIAL,
+    },
+    "gaps": {
+        "row": _SPAN["row"],
+        "start_ns": _SPAN["start_ns"],
+        "end_ns": _SPAN["end_ns"],
+        "gap_ns": Column(_INT, "ns", "length of the whole gap, which edges and iterations cut"),
+        "class": Column(_TEXT, "", "launch, short or wait, by gap_ns"),
+        "bubble": Column(_FLAG, "", "True: gap_ns is 1 ms or more"),
+        "iteration": Column(_INT, "", "iteration that it lies in; null outside of all"),
+        "other_active_ns": Column(_INT, "ns", "other pool's active time meanwhile"),
+    },
+    "top_kernels": {
+        "short_name": Column(_TEXT, "", "base name, without template and arguments"),
+        "count": Column(_INT, "", "kernels that overlap the window"),
+        "total_ns": Column(_INT, "ns", "sum of their durations in the window; streams add up"),
+        "share": Column(_REAL, "", "total_ns as a share of that of all kernels"),
+        "longest_ns": Column(_INT, "ns", "the longest of them in the window"),
     },
     "diagnostics": {
         "severity": Column(_TEXT, "", "error, warning or info"),

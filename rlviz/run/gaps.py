@@ -1,0 +1,111 @@
+"""Idle time: gaps between what a GPU did, by their class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlviz.run.intervals import subtraction
+from rlviz.run.thresholds import BUBBLE_NS, LAUNCH_NS, WAIT_NS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64 = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["CLASSES", "Gaps", "idle_gaps"]
+
+CLASSES = ("launch", "short", "wait")
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Pieces of the gaps of one GPU: those that edges and other limits leave over.
+
+    Parameters
+    ----------
+    start, end : ndarray of int64, shape (n,)
+        Disjoint, ascending.
+    whole_ns : ndarray of int64, shape (n,)
+        Length of the whole gap that a piece is of, inside the capture window. The class goes by
+        it: a wait that a limit cuts to 5 us is 5 us of a wait.
+    """
+
+    start: Int64
+    end: Int64
+    whole_ns: Int64
+
+    @property
+    def spans(self) -> Spans:
+        """Start and end of the pieces."""
+        return self.start, self.end
+
+    @property
+    def classes(self) -> Int64:
+        """Index into `CLASSES` of each piece."""
+        return np.searchsorted((LAUNCH_NS, WAIT_NS), self.whole_ns, side="right")
+
+    @property
+    def bubble(self) -> Flags:
+        """Which pieces are of bubbles."""
+        return np.asarray(self.whole_ns >= BUBBLE_NS)
+
+    def only(self, chosen: Flags) -> Spans:
+        """Spans of some of the pieces."""
+        return self.start[chosen], self.end[chosen]
+
+    def cut_at(self, limits: Int64) -> Gaps:
+        """Part the pieces at moments, which ascend."""
+        first = np.searchsorted(limits, self.start, side="right")
+        last = np.searchsorted(limits, self.end, side="left")
+        parts = last - first + 1
+        own = np.repeat(np.arange(len(self.start)), parts)
+        within = np.arange(len(own)) - np.repeat(np.cumsum(parts) - parts, parts)
+        place = first[own] + within
+        if not len(limits):
+            return self
+        opens = np.where(within > 0, limits[np.maximum(place - 1, 0)], self.start[own])
+        inner = within < parts[own] - 1
+        closes = np.where(inner, limits[np.minimum(place, len(limits) - 1)], self.end[own])
+        return Gaps(opens, closes, self.whole_ns[own])
+
+    def longest_in(self, start: int, end: int) -> tuple[int, int] | None:
+        """Find the longest piece after a window cut the pieces; the first of several; None: none.
+
+        Returns
+        -------
+        (int, int) or None
+            Its start and end.
+        """
+        first = int(np.searchsorted(self.end, start, side="right"))
+        last = int(np.searchsorted(self.start, end, side="left"))
+        if last <= first:
+            return None
+        opens = np.maximum(self.start[first:last], start)
+        closes = np.minimum(self.end[first:last], end)
+        place = int(np.argmax(closes - opens))
+        return int(opens[place]), int(closes[place])
+
+
+def idle_gaps(busy: Spans, captured: Spans, edges: Spans) -> Gaps:
+    """Find the idle time of a GPU.
+
+    Parameters
+    ----------
+    busy, captured, edges : (ndarray, ndarray)
+        Disjoint ascending spans; busy and edges inside the captured ones.
+
+    Returns
+    -------
+    Gaps
+        What is captured, not busy, and in no edge: pieces of gaps. A gap that an edge cuts keeps
+        the class of its whole length.
+    """
+    start, end = subtraction(*captured, *busy)
+    piece_start, piece_end = subtraction(start, end, *edges)
+    own = np.searchsorted(start, piece_start, side="right") - 1
+    return Gaps(piece_start, piece_end, (end - start)[own])

@@ -1,0 +1,184 @@
+"""Both pools together: when they are active, at the same time or not; the tail of a segment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlviz.run.gpu_time import LOST_GRAPHS
+from rlviz.run.intervals import clip, intersection, subtraction, total, union
+from rlviz.run.thresholds import CLOSED_NS
+from rlviz.run.within import closed, how_many, integral, joined, within
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.run.gpu_time import GpuTime
+    from rlviz.run.iteration import Iteration, Refit, Span
+
+    Int64 = NDArray[np.int64]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["COLOCATED", "NOT_CAPTURED", "NO_GPUS", "Overlap", "Pools", "half_busy"]
+
+COLOCATED = "colocated"
+NO_GPUS = {"generation": "no-generation-gpus", "training": "no-training-gpus"}
+NOT_CAPTURED = "pool-not-captured"
+
+_OTHER = {"generation": "training", "training": "generation"}
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How both pools worked together in one iteration; None is unknown.
+
+    Parameters
+    ----------
+    active_ns : dict of str to (int or None)
+        By pool, how long it was active.
+    overlap_ns : int or None
+        How long both were.
+    twin_gpu_gpu_ns : int or None
+        Integral of busy GPUs of generation times busy GPUs of training, outside of refits.
+    twin_gpu_s : float or None
+        The same with shares of the pools' GPUs, in seconds.
+    exposed_generation_ns : int or None
+        How long generation was active and training was not.
+    reason : str or None
+        Why overlap is unknown.
+    """
+
+    active_ns: dict[str, int | None]
+    overlap_ns: int | None = None
+    twin_gpu_gpu_ns: int | None = None
+    twin_gpu_s: float | None = None
+    exposed_generation_ns: int | None = None
+    reason: str | None = None
+
+    def share_of(self, pool: str) -> float | None:
+        """Overlap as a share of a pool's active time; None where that is 0 or unknown."""
+        active = self.active_ns[pool]
+        return self.overlap_ns / active if self.overlap_ns is not None and active else None
+
+
+class Pools:
+    """Activity of the generation and the training pool over the whole run.
+
+    Parameters
+    ----------
+    gpus : sequence of GpuTime
+        All rows of the chart; those that are no GPU do not count.
+    refits : sequence of Refit
+        All refits of the run: what happens in them is nobody's activity.
+
+    Attributes
+    ----------
+    active : dict of str to ((ndarray, ndarray) or None)
+        By pool: spans with any of its GPUs busy, gaps under `CLOSED_NS` closed, refits taken out.
+        None is unknown, and then `reasons` says why.
+    reasons : dict of str to str
+    """
+
+    def __init__(self, gpus: Sequence[GpuTime], refits: Sequence[Refit]) -> None:
+        self._gpus = {
+            pool: [gpu for gpu in gpus if gpu.pool == pool and gpu.is_gpu] for pool in _OTHER
+        }
+        spans = np.array([refit.span for refit in refits], np.int64).reshape(-1, 2)
+        self._refits = union(spans[:, 0], spans[:, 1])
+        colocated = any(gpu.pool == "colocated" for gpu in gpus)
+        self.reasons: dict[str, str] = {}
+        for pool, members in self._gpus.items():
+            if colocated:
+                self.reasons[pool] = COLOCATED
+            elif not members:
+                self.reasons[pool] = NO_GPUS[pool]
+            elif any(gpu.unknown for gpu in members):
+                self.reasons[pool] = LOST_GRAPHS
+        self.active: dict[str, Spans | None] = {
+            pool: None if pool in self.reasons else self._active(members)
+            for pool, members in self._gpus.items()
+        }
+        self._product = None if self.reasons else self._busy_product()
+
+    def _active(self, members: Sequence[GpuTime]) -> Spans:
+        busy = union(*joined([gpu.busy for gpu in members]))
+        return subtraction(*closed(busy, CLOSED_NS), *self._refits)
+
+    def _busy_product(self) -> tuple[Int64, Int64]:
+        """Busy GPUs of generation times busy GPUs of training, as a step function."""
+        generation, training = (how_many([g.busy for g in m]) for m in self._gpus.values())
+        time = np.union1d(generation[0], training[0])
+        return time, _level_at(*generation, time) * _level_at(*training, time)
+
+    def other_active_ns(self, pool: str, start: Int64, end: Int64) -> Int64 | None:
+        """Measure how long the other pool was active in each window; None: unknown."""
+        active = self.active[_OTHER[pool]] if pool in _OTHER else None
+        return None if active is None else within(active, start, end)
+
+    def overlap(self, iteration: Iteration) -> Overlap:
+        """Measure how both pools worked together in an iteration."""
+        window = iteration.start_ns, iteration.end_ns
+        reasons = dict(self.reasons)
+        for pool, members in self._gpus.items():
+            if pool not in reasons and not _captured(members, window):
+                reasons[pool] = NOT_CAPTURED
+        active = {
+            pool: None if pool in reasons or spans is None else clip(*spans, *window)
+            for pool, spans in self.active.items()
+        }
+        active_ns = {p: None if spans is None else total(*spans) for p, spans in active.items()}
+        generation, training = active["generation"], active["training"]
+        if generation is None or training is None:
+            reason = next(reasons[pool] for pool in _OTHER if pool in reasons)
+            return Overlap(active_ns, reason=reason)
+        twin = self._twin(window)
+        pairs = len(self._gpus["generation"]) * len(self._gpus["training"])
+        return Overlap(
+            active_ns,
+            overlap_ns=total(*intersection(*generation, *training)),
+            twin_gpu_gpu_ns=twin,
+            twin_gpu_s=twin / pairs / 1e9,
+            exposed_generation_ns=total(*subtraction(*generation, *training)),
+        )
+
+    def _twin(self, window: Span) -> int:
+        assert self._product is not None
+        everything = np.array([window[0]]), np.array([window[1]])
+        outside = subtraction(*everything, *clip(*self._refits, *window))
+        return int(integral(*self._product, *outside).sum())
+
+
+def half_busy(gpus: Sequence[GpuTime]) -> Spans:
+    """Find when at least half of the generation GPUs were busy; in a segment the rest is its tail.
+
+    Parameters
+    ----------
+    gpus : sequence of GpuTime
+        GPUs with a generation worker; what other workers do there does not count. Gaps under
+        `CLOSED_NS` of each are closed.
+    """
+    busy = [closed(_generation_busy(gpu), CLOSED_NS) for gpu in gpus]
+    time, level = how_many(busy)
+    holds = 2 * level[:-1] >= len(gpus)
+    return union(time[:-1][holds], time[1:][holds])
+
+
+def _generation_busy(gpu: GpuTime) -> Spans:
+    own = [a.busy for lane, a in gpu.lanes.items() if gpu.roles[lane] == "generation"]
+    return union(*joined(own))
+
+
+def _captured(members: Sequence[GpuTime], window: Span) -> bool:
+    start, end = np.array([window[0]]), np.array([window[1]])
+    return any(int(gpu.captured_in(start, end)[0]) > 0 for gpu in members)
+
+
+def _level_at(time: Int64, level: Int64, at: Int64) -> Int64:
+    if len(time) == 0:
+        return np.zeros(len(at), np.int64)
+    place = np.searchsorted(time, at, side="right") - 1
+    return np.where(place < 0, 0, level[place])

@@ -1,0 +1,109 @@
+"""Why numbers are null: what cannot be known is said, never counted as 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlviz.reports.report import Diagnostic
+from rlviz.run.gpu_time import LOST_GRAPHS
+from rlviz.run.overlap import COLOCATED, NO_GPUS, NOT_CAPTURED
+
+if TYPE_CHECKING:
+    from rlviz.reports.report import Severity
+    from rlviz.run.metrics import Metrics
+
+__all__ = ["reasons"]
+
+_OVERLAP = "Overlap, its GPU-second twin and exposed generation are unknown, not 0: "
+
+_OF_RUN: dict[str, tuple[Severity, str]] = {
+    COLOCATED: (
+        "info",
+        "Overlap, its GPU-second twin, exposed generation and active time of a pool are null: both "
+        "pools share their GPUs (colocated).",
+    ),
+    NO_GPUS["generation"]: (
+        "warning",
+        _OVERLAP + "no report has GPU rows of a generation worker. Capture generation too.",
+    ),
+    NO_GPUS["training"]: (
+        "warning",
+        _OVERLAP + "no report has GPU rows of a training worker. Capture training too.",
+    ),
+}
+_STRAGGLER = {
+    "one-rank": "only one training rank left a report",
+    "no-matched-collectives": "the ranks have no all-reduce or reduce-scatter in common",
+}
+
+
+def reasons(metrics: Metrics) -> list[Diagnostic]:
+    """Tell why numbers of a run's iterations are null.
+
+    Parameters
+    ----------
+    metrics : Metrics
+        Of the run.
+
+    Returns
+    -------
+    list of Diagnostic
+        One a reason, with the number of iterations or rows that it concerns.
+    """
+    if not metrics.iterations:
+        return []
+    return [
+        *_of_pools(metrics),
+        *_of_gpus(metrics),
+        *_of_refits(metrics),
+        *_of_training(metrics),
+    ]
+
+
+def _of_pools(metrics: Metrics) -> list[Diagnostic]:
+    kinds = dict.fromkeys(metrics.pools.reasons.values())
+    found = [
+        Diagnostic(_OF_RUN[kind][0], kind, _OF_RUN[kind][1]) for kind in kinds if kind in _OF_RUN
+    ]
+    outside = sum(overlap.reason == NOT_CAPTURED for overlap in metrics.overlaps)
+    if outside:
+        message = _OVERLAP + (
+            f"in {outside} iterations one of the pools lies outside of its capture windows."
+        )
+        found.append(Diagnostic("info", NOT_CAPTURED, message, count=outside))
+    return found
+
+
+def _of_gpus(metrics: Metrics) -> list[Diagnostic]:
+    lost = [gpu.label for gpu in metrics.gpus if gpu.unknown == LOST_GRAPHS]
+    if not lost:
+        return []
+    message = (
+        f"Busy and idle time of {', '.join(lost)} are unknown, and every number that needs them: "
+        "their CUDA graphs left no rows. Capture with --cuda-graph-trace=node."
+    )
+    return [Diagnostic("warning", "unknown-busy", message, count=len(lost))]
+
+
+def _of_refits(metrics: Metrics) -> list[Diagnostic]:
+    known = {gpu.row for gpu in metrics.gpus if gpu.unknown is None}
+    stalls = sum(
+        ns is None and row in known for own in metrics.stalls_ns for row, ns in own.items()
+    )
+    if not stalls:
+        return []
+    message = (
+        f"The stall of {stalls} refits on a GPU is unknown: there is no generation work on both "
+        "sides inside the capture."
+    )
+    return [Diagnostic("info", "unknown-stall", message, count=stalls)]
+
+
+def _of_training(metrics: Metrics) -> list[Diagnostic]:
+    found = []
+    for reason, why in _STRAGGLER.items():
+        count = sum(one == reason for one in metrics.training_stragglers)
+        if count:
+            message = f"The training straggler is unknown in {count} iterations: {why}."
+            found.append(Diagnostic("info", "unknown-straggler", message, count=count))
+    return found
