@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Framework", "Scenario"]
+__all__ = ["Scenario"]
 
 FRAMEWORKS = ("nemo_rl", "verl", "rlinf")
 GRAPHS = ("node", "graph", "lost")
 VERSIONS = ("2025.3", "2026.2")
-
-Framework = str
 
 # What each framework's profiling starts with by default; RLinf and colocated runs from the first.
 _FIRST_STEP = {"nemo_rl": 3, "verl": 2, "rlinf": 1}
@@ -65,7 +63,7 @@ class Scenario:
         UTC steps by this much between one report of a host and the next one.
     """
 
-    framework: Framework = "nemo_rl"
+    framework: str = "nemo_rl"
     colocated: bool = False
     hosts: int = 2
     policy_gpus: int = 4

@@ -24,7 +24,7 @@ _STOP_TAKES_S = 1.0
 
 
 @dataclass
-class _Stage:
+class _Course:
     """The run as it unfolds: tracks by worker, steps that were taken, windows by capture."""
 
     scenario: Scenario
@@ -61,14 +61,14 @@ def plan_of(scenario: Scenario) -> Plan:
     gpus, lanes = cast(scenario, rng)
     policies = [Track() for lane in lanes if lane.role == "policy"]
     engines = [Track() for lane in lanes if lane.role == "generation"]
-    stage = _Stage(
+    course = _Course(
         scenario,
         rng,
         Policies(scenario, naming, shape, rng, policies),
         Engines(scenario, naming, shape, rng, engines),
     )
     dealt = _dealt_steps(scenario)
-    _unfold(stage, dealt)
+    _unfold(course, dealt)
     tracks = [*policies, *engines]
     spans = [track.spans() for track in tracks]
     workers = [lane for lane in lanes if lane.gpu]
@@ -77,7 +77,7 @@ def plan_of(scenario: Scenario) -> Plan:
         for index, lane in enumerate(workers)
         if lane.role != "policy" or lane.rank != scenario.missing_rank
     ]
-    zero = int(min(window[index, 0] for window in stage.windows for index in present))
+    zero = int(min(window[index, 0] for window in course.windows for index in present))
     clocks = _Clocks(scenario, lanes)
     reports = [
         _report(
@@ -85,7 +85,7 @@ def plan_of(scenario: Scenario) -> Plan:
             clocks,
             workers[index],
             capture,
-            stage.windows[capture][index] - zero,
+            course.windows[capture][index] - zero,
             spans[index],
             tracks[index].ranges,
             zero,
@@ -98,7 +98,7 @@ def plan_of(scenario: Scenario) -> Plan:
         naming,
         gpus,
         lanes,
-        (*reports, *_controller(scenario, clocks, lanes, stage, zero)),
+        (*reports, *_controller(scenario, clocks, lanes, course, zero)),
         tuple(lane for index, lane in enumerate(workers) if index not in present),
         tuple(tuple(steps) for steps in dealt),
         utc_zero_ns(scenario),
@@ -115,48 +115,48 @@ def _dealt_steps(scenario: Scenario) -> list[list[int]]:
     return dealt
 
 
-def _unfold(stage: _Stage, dealt: list[list[int]]) -> None:
+def _unfold(course: _Course, dealt: list[list[int]]) -> None:
     """Take all steps, captured or not."""
     top = 0
     # Each engine went on as soon as it had the weights of the step before the first one.
-    starts = (stage.rng.uniform(-12, 0, len(stage.engines.tracks)) * MS).astype(np.int64)
+    starts = (course.rng.uniform(-12, 0, len(course.engines.tracks)) * MS).astype(np.int64)
     for index, steps in enumerate(dealt):
-        opened = stage.opened(top)
+        opened = course.opened(top)
         for step in steps:
-            top, starts = _step(stage, step, top, starts)
-        stage.windows.append(np.stack((opened, stage.closed(top)), axis=1))
+            top, starts = _step(course, step, top, starts)
+        course.windows.append(np.stack((opened, course.closed(top)), axis=1))
         if index + 1 == len(dealt):
-            if not stage.scenario.colocated:
-                stage.engines.segment(steps[-1], starts)
+            if not course.scenario.colocated:
+                course.engines.segment(steps[-1], starts)
         elif steps[-1] + 1 < dealt[index + 1][0]:
-            top, starts = _step(stage, steps[-1] + 1, top, starts)
+            top, starts = _step(course, steps[-1] + 1, top, starts)
         else:
-            top = int(stage.windows[-1][:, 1].max() + _STOP_TAKES_S * SECOND)
+            top = int(course.windows[-1][:, 1].max() + _STOP_TAKES_S * SECOND)
 
 
-def _step(stage: _Stage, step: int, top: int, starts: np.ndarray) -> tuple[int, np.ndarray]:
+def _step(course: _Course, step: int, top: int, starts: np.ndarray) -> tuple[int, np.ndarray]:
     """Take one step from `top` on; return when the next one begins, and each engine's start."""
-    policies, engines = stage.policies, stage.engines
-    if stage.scenario.identical_steps:
-        stage.rng.bit_generator.state = stage.luck
+    policies, engines = course.policies, course.engines
+    if course.scenario.identical_steps:
+        course.rng.bit_generator.state = course.luck
     both = (policies.tracks, engines.tracks)
-    if stage.scenario.colocated:
+    if course.scenario.colocated:
         asked = top + int(0.5 * SECOND)
-        begin = asked + (stage.rng.uniform(2, 5, len(engines.tracks)) * MS).astype(np.int64)
+        begin = asked + (course.rng.uniform(2, 5, len(engines.tracks)) * MS).astype(np.int64)
         generated = engines.segment(step - 1, begin)
         done = policies.step(step, int(generated.max()))
         ends = hand_over_weights(
-            stage.rng, stage.scenario, policies.naming, *both, step, done + 20 * MS
+            course.rng, course.scenario, policies.naming, *both, step, done + 20 * MS
         )
-        stage.steps[step] = (top, int(ends.max()))
+        course.steps[step] = (top, int(ends.max()))
         return int(ends.max()) + 40 * MS, ends
     generated = engines.segment(step - 1, starts)
     done = max(policies.step(step, top), int(generated.max()))
     ends = broadcast_weights(
-        stage.rng, stage.scenario, policies.naming, *both, step, done + 70 * MS
+        course.rng, course.scenario, policies.naming, *both, step, done + 70 * MS
     )
-    stage.steps[step] = (top, int(ends.max()))
-    resumed = ends + (stage.rng.uniform(2, 6, len(ends)) * MS).astype(np.int64)
+    course.steps[step] = (top, int(ends.max()))
+    resumed = ends + (course.rng.uniform(2, 6, len(ends)) * MS).astype(np.int64)
     return int(ends.max()) + 15 * MS, resumed
 
 
@@ -201,7 +201,8 @@ def _report(
         tuple(one for one in listed if start <= one.start < end),
         clocks.error_ns[lane],
         clocks.uptime_ns[lane.host],
-        clocks.launch_ns[lane],
+        # The driver's report starts with its process, the others when they are told to.
+        clocks.launch_ns[lane] if lane.gpu else start - 350 * MS,
     )
 
 
@@ -217,23 +218,23 @@ def _path(scenario: Scenario, lane: Lane, capture: int) -> str:
 
 
 def _controller(
-    scenario: Scenario, clocks: _Clocks, lanes: tuple[Lane, ...], stage: _Stage, zero: int
+    scenario: Scenario, clocks: _Clocks, lanes: tuple[Lane, ...], course: _Course, zero: int
 ) -> list[Report]:
     """Verl's driver: no GPU, a report from its own start on, with a range for every step."""
-    steps = {step: (start - zero, end - zero) for step, (start, end) in stage.steps.items()}
+    steps = {step: (start - zero, end - zero) for step, (start, end) in course.steps.items()}
     length = 31 * SECOND
     for step in range(scenario.first - 1, 0, -1):
         after = steps[step + 1][0]
         steps[step] = (after - length, after - 15 * MS)
-    nothing = Track()
+    marks = Track()
     for step in sorted(steps):
         start, end = steps[step]
-        nothing.ranges.append(Range("step", "other", step, start + 2 * MS, end + 4 * MS))
+        marks.ranges.append(Range("step", "other", step, start + 2 * MS, end + 4 * MS))
         waited = Range("wait_for_enough_samples", "other", step, start + 3 * MS, start + 58 * MS)
-        nothing.ranges.append(waited)
+        marks.ranges.append(waited)
     window = np.array([steps[1][0] - 60 * SECOND, max(end for _, end in steps.values()) + SECOND])
     return [
-        _report(scenario, clocks, lane, 0, window, Spans.none(), nothing.ranges, 0)
+        _report(scenario, clocks, lane, 0, window, Spans.none(), marks.ranges, 0)
         for lane in lanes
         if lane.role == "controller"
     ]

@@ -157,6 +157,7 @@ def test_times_and_identities_are_written_as_foretold(made: Maker, options: dict
         assert session[0] == known["utc_epoch_ns"] == true_utc + known["utc_error_ns"]
         ((duration, since),) = run.ask(report, "SELECT duration, startTime FROM ANALYSIS_DETAILS")
         assert duration == known["duration_ns"]
+        assert since >= 0
         if newer:
             assert session[1] == since == known["system_clock_ns"]
         hostname = run.ask(
