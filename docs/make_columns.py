@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from rlviz.run.columns import COLUMNS
+from rlviz.run.run import Run
 
 _PAGE = Path(__file__).with_name("columns.md")
 
@@ -15,52 +16,57 @@ _HEAD = """\
 
 *Written by `docs/make_columns.py` from `rlviz/run/columns.py`: change the code, not this page.*
 
-A `Run` gives polars frames. `run.reports`, `run.rows` and `run.diagnostics` are attributes;
-`run.kernels()`, `run.copies()`, `run.graphs()`, `run.ranges()`, `run.marks()` and `run.busy()` are
-methods that take `row=` (a number or several), `start_ns=` and `end_ns=`.
+A `Run` gives polars frames. Those that are methods take `row=` (a number or several), `start_ns=`
+and `end_ns=`, and give what overlaps that window.
 
 Times are nanoseconds since the run's start, which is the start of the earliest report with GPU
 rows (`run.start_utc_ns` in UTC). A null means that the reports do not say; it never stands for 0.
 """
 
-_TITLES = {
-    "reports": ("`run.reports`", "A row per report."),
-    "rows": ("`run.rows`", "A row per lane: a GPU and a worker on it."),
-    "kernels": ("`run.kernels()`", "A row per kernel."),
-    "copies": ("`run.copies()`", "A row per memcpy or memset."),
-    "graphs": ("`run.graphs()`", "A row per launch of a CUDA graph that was traced as a whole."),
-    "ranges": ("`run.ranges()`", "A row per NVTX range, on the first lane of its worker."),
-    "marks": ("`run.marks()`", "A row per NVTX mark; its end is its start."),
+_ABOUT = {
+    "reports": "A row per report.",
+    "rows": "A row per lane: a GPU and a worker on it.",
+    "kernels": "A row per kernel.",
+    "copies": "A row per memcpy or memset.",
+    "graphs": "A row per launch of a CUDA graph that was traced as a whole.",
+    "ranges": "A row per NVTX range, on the first lane of its worker.",
+    "marks": "A row per NVTX mark; its end is its start.",
     "busy": (
-        "`run.busy()`",
         "Busy time, disjoint and ascending: the union of kernels, copies, sets and graph launches "
-        'over all streams, of each lane, or with `by="row"` of each GPU. Cut to the window that '
-        "is asked for. A lane without GPU data has no rows here: its busy time is unknown, not 0.",
+        'over all streams, of each lane, or with `by="row"` of each GPU. It is cut to the window '
+        "that is asked for. A lane without GPU data has no rows here: its busy time is unknown, "
+        "not 0."
     ),
+    "phases": "A row per phase of a worker: what its ranges say that it did.",
+    "iterations": "A row per iteration, one window for both pools.",
     "diagnostics": (
-        "`run.diagnostics`",
-        "A row per trouble; the kinds are in [Reading reports](reading-reports.md#diagnostics).",
+        "A row per trouble; the kinds are in [Reading reports](reading-reports.md#diagnostics)."
     ),
 }
 
 
 def columns_page() -> str:
     """Give the text of ``docs/columns.md``."""
-    parts = [_HEAD]
-    for frame, columns in COLUMNS.items():
-        title, about = _TITLES[frame]
-        lines = [
+    return _HEAD + "".join(_section(frame) for frame in COLUMNS)
+
+
+def _section(frame: str) -> str:
+    called = "()" if callable(getattr(Run, frame, None)) else ""
+    lines = [
+        f"\n## `run.{frame}{called}`\n",
+        *([_ABOUT[frame], ""] if frame in _ABOUT else []),
+        "| column | type | unit | meaning |",
+        "| --- | --- | --- | --- |",
+        *(
             f"| `{name}` | {_type(column.dtype)} | {column.unit} | {_text(column.meaning)} |"
-            for name, column in columns.items()
-        ]
-        head = "| column | type | unit | meaning |\n| --- | --- | --- | --- |"
-        parts.append(f"\n## {title}\n\n{about}\n\n{head}\n" + "\n".join(lines) + "\n")
-    return "".join(parts)
+            for name, column in COLUMNS[frame].items()
+        ),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _type(dtype: pl.DataType) -> str:
-    inner = getattr(dtype, "inner", None)
-    return f"list of {inner}" if isinstance(dtype, pl.List) else str(dtype)
+    return f"list of {dtype.inner}" if isinstance(dtype, pl.List) else str(dtype)
 
 
 def _text(meaning: str) -> str:

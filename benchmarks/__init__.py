@@ -1,0 +1,1 @@
+"""Measurements; the docs print what they print."""
