@@ -93,7 +93,7 @@ def measure(count: int, repeats: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         report, page = Path(folder, "policy_worker.sqlite"), Path(folder, "timeline.html")
         # In a process of its own: a child's peak memory counts from what this process has.
-        run([sys.executable, "-m", "benchmarks.kernels", str(report), str(count)])
+        run([sys.executable, "-m", "benchmarks.kernels", str(report), "--kernels", str(count)])
         sqlite = shutil.which("sqlite3")
         in_python = [sys.executable, "-c", _SCAN_IN_PYTHON, str(report), SCAN]
         code = "from rlviz.cli import main; main()"
