@@ -92,10 +92,15 @@ def _bands(plot: Figure, scene: Scene, paint: Paint) -> None:
     plot.center.append(grid)
 
 
-def _mapped(scene: Scene) -> Field:
-    palette = [COLORS[key] for key in scene.colors] or ["#000000"]
+def _mapped(scene: Scene, darker: float = 0.0) -> Field:
+    palette = [_darker(COLORS[key], darker) for key in scene.colors] or ["#000000"]
     mapper = LinearColorMapper(palette=palette, low=-0.5, high=len(palette) - 0.5)
     return field("color", transform=mapper)
+
+
+def _darker(color: str, part: float) -> str:
+    red, green, blue = (round(int(color[i : i + 2], 16) * (1 - part)) for i in (1, 3, 5))
+    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def _bars(plot: Figure, scene: Scene) -> None:
@@ -118,15 +123,15 @@ def _overlays(plot: Figure, scene: Scene) -> None:
     columns = _columns(scene.overlays)
     shown = columns.pop("shown").astype(bool)
     columns["truncated"] = columns["truncated"].astype(np.uint8)
-    color = _mapped(scene)
     glyph = Quad(
         left="left",
         right="right",
         top="top",
         bottom="bottom",
-        fill_color=color,
+        fill_color=_mapped(scene),
         fill_alpha=0.18,
-        line_color=color,
+        # Darker than the bars, on which most of the outline lies.
+        line_color=_mapped(scene, darker=0.35),
         line_width=1,
     )
     _add(plot, "overlays", {key: column[shown] for key, column in columns.items()}, glyph)

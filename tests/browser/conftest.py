@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,34 +78,46 @@ class Watch:
 Opener = Callable[..., Any]
 
 
+@contextmanager
+def watched_page(
+    browser: Browser,
+    path: Path,
+    text: str,
+    *,
+    width: int = 1400,
+    height: int = 900,
+    dark: bool = False,
+    wait: bool = True,
+) -> Iterator[Page]:
+    """Open the text of a page from a file, with the network cut off; fail if anything was wrong."""
+    path.write_text(text, encoding="utf-8")
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        offline=True,
+    )
+    watch = Watch((path.as_uri(),), ())
+    try:
+        page = watch.over(context.new_page())
+        page.goto(path.as_uri())
+        if wait:
+            page.wait_for_selector("[data-rlviz=painted]", timeout=30_000)
+            settle(page)
+        yield page
+    finally:
+        context.close()
+    assert watch.found == []
+
+
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Open the text of a page from a file, with the network cut off."""
+    """Open pages that a test has for itself."""
     with ExitStack() as stack:
-        watches: list[Watch] = []
 
-        def open_page(
-            text: str, *, width: int = 1400, height: int = 900, dark: bool = False
-        ) -> Page:
-            path = tmp_path / f"page-{len(watches)}.html"
-            path.write_text(text, encoding="utf-8")
-            context = browser.new_context(
-                viewport={"width": width, "height": height},
-                color_scheme="dark" if dark else "light",
-                offline=True,
-            )
-            stack.callback(context.close)
-            watch = Watch((path.as_uri(),), ())
-            watches.append(watch)
-            page = watch.over(context.new_page())
-            page.goto(path.as_uri())
-            page.wait_for_selector("[data-rlviz=painted]", timeout=20_000)
-            settle(page)
-            return page
+        def open_page(text: str, **how: Any) -> Page:
+            return stack.enter_context(watched_page(browser, tmp_path / "page.html", text, **how))
 
         yield open_page
-        found = [problem for watch in watches for problem in watch.found]
-    assert found == []
 
 
 def settle(page: Page) -> None:

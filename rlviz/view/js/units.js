@@ -65,6 +65,6 @@ export function baseText({ base, factor }) {
 }
 
 export function tickText(seconds, { base, digits, factor, unit }) {
-  const value = (seconds - base) / factor;
-  return `${(Math.abs(value) < 1e-9 ? 0 : value).toFixed(digits)} ${unit}`;
+  const text = ((seconds - base) / factor).toFixed(digits);
+  return `${Number(text) === 0 ? text.replace("-", "") : text} ${unit}`;
 }
