@@ -1,4 +1,4 @@
-"""GPU rows of a report: kernels, copies, sets, and CUDA graph launches."""
+"""Kernels, copies, sets and CUDA graph launches of a report, with all that is known of each."""
 
 from __future__ import annotations
 
@@ -19,16 +19,25 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[np.int64]]
 
-__all__ = ["read_copies", "read_graphs", "read_kernels"]
+__all__ = [
+    "DIRECTIONS",
+    "REQUIRED",
+    "faults_of",
+    "process_ids",
+    "read_copies",
+    "read_graphs",
+    "read_kernels",
+]
 
 _KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 _MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 _MEMSET = "CUPTI_ACTIVITY_KIND_MEMSET"
 _GRAPH = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+REQUIRED = ("start", "end", "deviceId", "streamId")
 _COMMON = ("start", "end", "globalPid", "deviceId", "streamId", "correlationId")
 
 # CUpti_ActivityMemcpyKind, as ENUM_CUDA_MEMCPY_OPER has it where an export carries that table.
-_DIRECTIONS = {
+DIRECTIONS = {
     0: "unknown",
     1: "H2D",
     2: "D2H",
@@ -53,7 +62,7 @@ def read_kernels(
     polars.DataFrame or None
         start, end (ns), pid, device, stream, correlation_id, name, short (codes), graph_node_id.
     """
-    if missing_columns(database, _KERNEL, ("start", "end", "deviceId", "streamId"), found):
+    if missing_columns(database, _KERNEL, REQUIRED, found):
         return None
     columns = _read(database, _KERNEL, ("demangledName", "shortName", "graphNodeId"), window, found)
     short = names.of_string_ids(columns["shortName"])
@@ -80,7 +89,7 @@ def read_copies(
     read = [
         _copies_of(database, names, window, found, table)
         for table in (_MEMCPY, _MEMSET)
-        if not missing_columns(database, table, ("start", "end", "deviceId", "streamId"), found)
+        if not missing_columns(database, table, REQUIRED, found)
     ]
     return pl.concat(read) if read else None
 
@@ -95,7 +104,7 @@ def read_graphs(
     polars.DataFrame or None
         start, end (ns), pid, device, stream, correlation_id, name (code), graph_id.
     """
-    if missing_columns(database, _GRAPH, ("start", "end", "deviceId", "streamId"), found):
+    if missing_columns(database, _GRAPH, REQUIRED, found):
         return None
     columns = _read(database, _GRAPH, ("graphId",), window, found)
     distinct, where = np.unique(columns["graphId"], return_inverse=True)
@@ -119,7 +128,7 @@ def _copies_of(
             pl.lit(None).cast(pl.String).alias("direction"),
         )
     distinct, where = np.unique(columns["copyKind"], return_inverse=True)
-    directions = [_DIRECTIONS.get(int(k), "unknown") for k in distinct]
+    directions = [DIRECTIONS.get(int(k), "unknown") for k in distinct]
     codes = [names.code(f"memcpy {direction}") for direction in directions]
     return frame.with_columns(
         pl.Series("name", np.array(codes, np.int64)[where], pl.Int32),
@@ -138,6 +147,13 @@ def _read(
 ) -> Columns:
     """Read the common and the `extra` columns, bad rows left out and told."""
     columns, rows = database.integers(table, (*_COMMON, *extra))
+    faults = faults_of(table, columns, rows, window)
+    found += faults.diagnostics()
+    return columns if faults.good.all() else {c: v[faults.good] for c, v in columns.items()}
+
+
+def faults_of(table: str, columns: Columns, rows: int, window: Window) -> Faults:
+    """Find the rows that cannot be true, by their start, end and deviceId."""
     start, end = columns["start"], columns["end"]
     faults = Faults(table, rows)
     faults.leave_out((start <= NOT_INTEGER) | (end <= NOT_INTEGER), "without a time")
@@ -145,22 +161,23 @@ def _read(
     faults.leave_out((start == 0) & (end == 0), "with start and end 0")
     faults.leave_out(end < start, "ending before they start")
     faults.leave_out(window.far_outside(start, end), "far outside the capture window")
-    for column in ("deviceId", "streamId"):
-        faults.leave_out(columns[column] <= NOT_INTEGER, f"without a {column}")
-    found += faults.diagnostics()
-    return columns if faults.good.all() else {c: v[faults.good] for c, v in columns.items()}
+    faults.leave_out(columns["deviceId"] <= NOT_INTEGER, "without a deviceId")
+    return faults
+
+
+def process_ids(global_pids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Take the process out of globalPid; `NULL` where there is none."""
+    return np.where(global_pids <= NOT_INTEGER, NULL, (global_pids >> 24) & 0xFFFFFF)
 
 
 def _common(columns: Columns) -> pl.DataFrame:
-    global_pid = columns["globalPid"]
-    pid = np.where(global_pid <= NOT_INTEGER, NULL, (global_pid >> 24) & 0xFFFFFF)
     return pl.DataFrame(
         {
             "start": columns["start"],
             "end": columns["end"],
-            "pid": nullable("pid", pid),
+            "pid": nullable("pid", process_ids(columns["globalPid"])),
             "device": pl.Series(columns["deviceId"], dtype=pl.Int64),
-            "stream": columns["streamId"],
+            "stream": nullable("stream", columns["streamId"]),
             "correlation_id": nullable("correlation_id", columns["correlationId"]),
         }
     )

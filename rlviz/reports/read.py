@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rlviz.errors import NotAnExport
 from rlviz.reports.activity import read_copies, read_graphs, read_kernels
 from rlviz.reports.database import Database, open_database
+from rlviz.reports.gpu_rows import GRAPH, read_gpu_rows
 from rlviz.reports.identity import read_identity, read_start
 from rlviz.reports.nvtx import read_nvtx
 from rlviz.reports.report import Diagnostic, Report
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["read_report"]
+__all__ = ["Detail", "read_details", "read_report"]
+
+Detail: TypeAlias = Literal["kernels", "copies", "graphs"]
 
 _NSYS_TABLES = ("ANALYSIS_DETAILS", "META_DATA_EXPORT", "EXPORT_META_DATA", "PROCESSES")
 _NSYS_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "NVTX_", "TARGET_INFO_")
@@ -53,12 +56,9 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
         window = Window(start.duration_ns)
         names = Names(database)
         found: list[Diagnostic] = []
-        kernels = read_kernels(database, names, window, found)
-        copies = read_copies(database, names, window, found)
-        graphs = read_graphs(database, names, window, found)
+        activity = read_gpu_rows(database, names, window, found)
         ranges, marks = read_nvtx(database, names, window, found)
-        frames = (kernels, copies, graphs)
-        found += _absences(database, frames, ranges)
+        found += _absences(database, activity, ranges)
         if start.utc_ns is None:
             found.append(
                 Diagnostic(
@@ -75,13 +75,43 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
             start=start,
             identity=read_identity(database),
             names=names.texts,
-            kernels=kernels,
-            copies=copies,
-            graphs=graphs,
+            activity=activity,
             ranges=ranges,
             marks=marks,
             diagnostics=tuple(found),
         )
+
+
+def read_details(report: Report, kind: Detail) -> tuple[pl.DataFrame | None, list[str]]:
+    """Read all that a report tells of its kernels, copies or graph launches.
+
+    Parameters
+    ----------
+    report : Report
+        A report that was read; its file is opened again.
+    kind : {"kernels", "copies", "graphs"}
+        Which of them.
+
+    Returns
+    -------
+    rows : polars.DataFrame or None
+        As of `rlviz.reports.activity`; None when the table is absent.
+    names : list of str
+        The report's names, and behind them those that only these rows have.
+
+    Raises
+    ------
+    UnreadableReport
+        The file is not there any more.
+    """
+    with open_database(report.path) as database:
+        names = Names(database, report.names)
+        window = Window(report.start.duration_ns)
+        # What is left out was told when the report was read.
+        return _DETAILS[kind](database, names, window, []), names.texts
+
+
+_DETAILS = {"kernels": read_kernels, "copies": read_copies, "graphs": read_graphs}
 
 
 def _require_nsys(database: Database) -> None:
@@ -98,43 +128,40 @@ def _require_nsys(database: Database) -> None:
 
 
 def _absences(
-    database: Database, gpu: tuple[pl.DataFrame | None, ...], ranges: pl.DataFrame | None
+    database: Database, activity: pl.DataFrame | None, ranges: pl.DataFrame | None
 ) -> list[Diagnostic]:
-    has_gpu_rows = any(frame is not None and len(frame) for frame in gpu)
+    has_gpu_rows = activity is not None and len(activity) > 0
     has_ranges = ranges is not None and len(ranges) > 0
-    if not has_gpu_rows and not has_ranges:
-        message = (
-            "Nothing was traced: neither GPU rows nor NVTX ranges. Capture with -t cuda,nvtx, "
-            "and check that the profiled process reached cudaProfilerStart."
-        )
-        return [Diagnostic("warning", "nothing-traced", message)]
     found = []
-    if not has_gpu_rows:
-        message = (
-            "No GPU rows: busy and idle time of its workers are unknown, not 0. Capture with "
-            "-t cuda,nvtx, and let nsys start the process that launches the kernels."
-        )
-        found.append(Diagnostic("warning", "no-gpu-rows", message))
-    if not has_ranges:
-        message = "No NVTX ranges: its phases have no names. Capture with -t cuda,nvtx."
-        found.append(Diagnostic("info", "no-nvtx", message))
-    if has_gpu_rows and (launches := _graph_launches_without_rows(database, gpu)):
+    if launches := _graph_launches_without_rows(database, activity):
         message = (
             "CUDA graphs were launched but their rows are missing: idle time is unknown. "
             "Capture with --cuda-graph-trace=node."
         )
         found.append(Diagnostic("warning", "graph-launches-without-rows", message, count=launches))
+    if not has_gpu_rows and not has_ranges:
+        message = (
+            "Nothing was traced: neither GPU rows nor NVTX ranges. Capture with -t cuda,nvtx, "
+            "and check that the profiled process reached cudaProfilerStart."
+        )
+        found.append(Diagnostic("warning", "nothing-traced", message))
+    elif not has_gpu_rows:
+        message = (
+            "No GPU rows: busy and idle time of its workers are unknown, not 0. Capture with "
+            "-t cuda,nvtx, and let nsys start the process that launches the kernels."
+        )
+        found.append(Diagnostic("warning", "no-gpu-rows", message))
+    elif not has_ranges:
+        message = "No NVTX ranges: its phases have no names. Capture with -t cuda,nvtx."
+        found.append(Diagnostic("info", "no-nvtx", message))
     return found
 
 
-def _graph_launches_without_rows(database: Database, gpu: tuple[pl.DataFrame | None, ...]) -> int:
-    kernels, _, graphs = gpu
-    if graphs is not None and len(graphs):
+def _graph_launches_without_rows(database: Database, activity: pl.DataFrame | None) -> int:
+    runtime, kernel = "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"
+    if activity is not None and (activity["kind"] == GRAPH).any():
         return 0
-    if kernels is not None and kernels["graph_node_id"].count():
-        return 0
-    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
-    if not database.has(table, "nameId") or not database.has("StringIds", "id", "value"):
+    if not database.has(runtime, "nameId") or not database.has("StringIds", "id", "value"):
         return 0
     launches = database.rows(
         "SELECT id FROM StringIds"
@@ -142,5 +169,10 @@ def _graph_launches_without_rows(database: Database, gpu: tuple[pl.DataFrame | N
     )
     if not launches:
         return 0
+    if database.has(kernel, "graphNodeId"):
+        in_graphs = f"SELECT 1 FROM {kernel} WHERE graphNodeId IS NOT NULL LIMIT 1"
+        if database.rows(in_graphs):
+            return 0
     marks = ",".join(str(int(str(key))) for (key,) in launches)
-    return int(str(database.rows(f"SELECT count(*) FROM {table} WHERE nameId IN ({marks})")[0][0]))
+    counted = database.rows(f"SELECT count(*) FROM {runtime} WHERE nameId IN ({marks})")
+    return int(str(counted[0][0]))

@@ -118,9 +118,12 @@ class Report:
     start, identity : Start, Identity
         When, and who.
     names : list of str
-        Texts that the columns `name`, `short`, `domain` of the frames point to.
-    kernels, copies, graphs, ranges, marks : polars.DataFrame or None
-        Events on the report's clock, bad rows left out; None when the table is absent.
+        Texts that the columns `name` and `domain` of the frames point to.
+    activity : polars.DataFrame or None
+        GPU rows as of `rlviz.reports.gpu_rows`; None when no table of them is there.
+    ranges, marks : polars.DataFrame or None
+        NVTX rows as of `rlviz.reports.nvtx`; None when the table is absent. All times are on the
+        report's clock, bad rows are left out.
     diagnostics : tuple of Diagnostic
         What it lacks.
     """
@@ -131,9 +134,7 @@ class Report:
     start: Start
     identity: Identity
     names: list[str]
-    kernels: pl.DataFrame | None
-    copies: pl.DataFrame | None
-    graphs: pl.DataFrame | None
+    activity: pl.DataFrame | None
     ranges: pl.DataFrame | None
     marks: pl.DataFrame | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -141,5 +142,4 @@ class Report:
     @property
     def gpu_rows(self) -> int:
         """Kernels, copies, sets and graph launches in it."""
-        frames = (self.kernels, self.copies, self.graphs)
-        return sum(len(frame) for frame in frames if frame is not None)
+        return 0 if self.activity is None else len(self.activity)

@@ -12,6 +12,8 @@ from rlviz.reports.database import NOT_INTEGER, NULL
 from rlviz.reports.report import Diagnostic
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from rlviz.reports.database import Database
@@ -31,9 +33,9 @@ _SLACK_NS = 5_000_000_000
 class Names:
     """The distinct texts of a report, and the code of each."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, known: Sequence[str] = ()) -> None:
         self._database = database
-        self._codes: dict[str, int] = {}
+        self._codes = {text: code for code, text in enumerate(known)}
 
     @property
     def texts(self) -> list[str]:
@@ -64,10 +66,10 @@ class Window:
     duration_ns: int | None
 
     def far_outside(self, start: Int64, end: Int64) -> Flags:
-        """Tell which rows cannot belong to this capture."""
+        """Tell which rows begin or end where this capture cannot have seen them."""
         if self.duration_ns is None:
             return np.zeros(len(start), np.bool_)
-        return (end < -_SLACK_NS) | (start > self.duration_ns + _SLACK_NS)
+        return (start < -_SLACK_NS) | (end > self.duration_ns + _SLACK_NS)
 
 
 @dataclass

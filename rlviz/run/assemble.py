@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rlviz.errors import ExportNeeded, NotAnExport, RlvizError, UnfinishedCapture
+from rlviz.reports.gpu_rows import KERNEL
 from rlviz.reports.report import Diagnostic
 from rlviz.run.capture import captured_by_lane
 from rlviz.run.clock import align
 from rlviz.run.columns import schema
-from rlviz.run.events import collect
+from rlviz.run.events import Events
 from rlviz.run.iterations import tell_story
 from rlviz.run.phases import all_phases, marked_ranges
 from rlviz.run.rulebook import shipped_rules
@@ -61,7 +62,7 @@ def assemble(
     windows, unknown_windows = _windows(reports, clock.offsets_ns)
     workers = find_workers(reports, rules)
     lanes = find_lanes(workers)
-    events = collect(reports, clock.offsets_ns, windows, workers, lanes)
+    events = Events(reports, clock.offsets_ns, windows, workers, lanes)
     rows = _rows_frame(reports, workers, lanes)
     frame = _reports_frame(reports, windows, workers, failures)
     marked = marked_ranges(events, rules)
@@ -99,9 +100,7 @@ def _distinct(reports: Sequence[Report]) -> tuple[list[Report], list[Diagnostic]
     first: dict[tuple[object, ...], Report] = {}
     kept, doubles = [], []
     for report in reports:
-        counts = tuple(
-            None if f is None else len(f) for f in (report.kernels, report.copies, report.ranges)
-        )
+        counts = report.gpu_rows, None if report.ranges is None else len(report.ranges)
         sign = (*astuple(report.start), report.identity.host, *counts, *report.identity.processes)
         twin = first.get(sign) if report.start.utc_ns is not None else None
         if twin is None:
@@ -122,7 +121,7 @@ def _windows(
         if report.start.duration_ns is not None:
             windows.append((offset, offset + report.start.duration_ns))
             continue
-        frames = [report.kernels, report.copies, report.graphs, report.ranges]
+        frames = [report.activity, report.ranges]
         times = [f.select("start", "end") for f in frames if f is not None and len(f)]
         spans = pl.concat(times) if times else pl.DataFrame({"start": [0], "end": [0]})
         starts, ends = spans["start"], spans["end"]
@@ -207,7 +206,7 @@ def _reports_frame(
                 report.identity.schema_version,
                 report.start.utc_ns,
                 *windows[index],
-                None if report.kernels is None else len(report.kernels),
+                None if report.activity is None else int((report.activity["kind"] == KERNEL).sum()),
                 None if report.ranges is None else len(report.ranges),
                 _status(report),
             )

@@ -3,54 +3,177 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
+from rlviz.reports.read import read_details
 from rlviz.run.nesting import clear_levels, depth
 from rlviz.run.workers import owner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from rlviz.reports.read import Detail
     from rlviz.reports.report import Report
     from rlviz.run.workers import Lane, Worker
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["Events", "collect", "lookup"]
-
-_GPU_KINDS = ("kernels", "copies", "graphs")
+__all__ = ["Events", "Part", "lookup"]
 
 
-@dataclass(frozen=True)
 class Events:
-    """Events of the whole run.
+    """Events of the whole run; GPU rows in full are read when they are asked for.
 
-    Parameters
+    Attributes
     ----------
-    names : polars.Series of str
-        Texts that the code columns (`name`, `short`, `domain`, `thread`) point to.
     workers : tuple of int
         Per lane, its worker: lanes of one process share its ranges, which stand on the first.
-    kernels, copies, graphs, ranges, marks : polars.DataFrame
+    parts : tuple of Part
+        The lean GPU rows, a part for each lane and report.
+    ranges, marks : polars.DataFrame
         Columns as in the reports, and row, lane, start_ns, end_ns on the run's clock.
     """
 
-    names: pl.Series
-    workers: tuple[int, ...]
-    kernels: pl.DataFrame
-    copies: pl.DataFrame
-    graphs: pl.DataFrame
-    ranges: pl.DataFrame
-    marks: pl.DataFrame
+    def __init__(
+        self,
+        reports: Sequence[Report],
+        offsets_ns: Sequence[int],
+        windows_ns: Sequence[tuple[int, int]],
+        workers: Sequence[Worker],
+        lanes: Sequence[Lane],
+    ) -> None:
+        self._reports = reports
+        self._offsets_ns = offsets_ns
+        self._codes: dict[str, int] = {}
+        self._places = _Places(workers, lanes)
+        self.workers = tuple(lane.worker for lane in lanes)
+        recodes = [self._recode(report.names) for report in reports]
+        self.parts = tuple(
+            part
+            for index, report in enumerate(reports)
+            for part in _parts(index, report, self._places, offsets_ns[index], recodes[index])
+        )
+        self.ranges = self._annotations("ranges", recodes, windows_ns)
+        self.marks = self._annotations("marks", recodes, windows_ns)
+
+    @property
+    def names(self) -> pl.Series:
+        """Texts that the code columns (`name`, `short`, `domain`, `thread_name`) point to."""
+        return pl.Series("name", list(self._codes), dtype=pl.String)
+
+    @cached_property
+    def kernels(self) -> pl.DataFrame:
+        """All kernels: row, lane, start_ns, end_ns, and the columns of the reports."""
+        return self._details("kernels")
+
+    @cached_property
+    def copies(self) -> pl.DataFrame:
+        """All memcpys and memsets."""
+        return self._details("copies")
+
+    @cached_property
+    def graphs(self) -> pl.DataFrame:
+        """All graphs that were traced as a whole."""
+        return self._details("graphs")
 
     def texts(self, codes: pl.Series) -> pl.Series:
         """Look codes up in `names`; null stays null."""
         return lookup(self.names, codes)
+
+    def _recode(self, texts: Sequence[str]) -> pl.Series:
+        codes = [self._codes.setdefault(text, len(self._codes)) for text in texts]
+        return pl.Series(codes, dtype=pl.Int32)
+
+    def _details(self, kind: Detail) -> pl.DataFrame:
+        parts = []
+        for index, report in enumerate(self._reports):
+            if not report.gpu_rows:
+                continue
+            frame, texts = read_details(report, kind)
+            if frame is not None:
+                placed = self._places.of_activity(index, report, frame)
+                parts.append(_shift(placed, self._offsets_ns[index], self._recode(texts)))
+        return _sorted(kind, parts)
+
+    def _annotations(
+        self,
+        kind: Literal["ranges", "marks"],
+        recodes: Sequence[pl.Series],
+        windows_ns: Sequence[tuple[int, int]],
+    ) -> pl.DataFrame:
+        parts = []
+        for index, report in enumerate(self._reports):
+            frame = getattr(report, kind)
+            if frame is None:
+                continue
+            threads = self._threads(report)
+            placed = self._places.of_ranges(index, frame).join(threads, on="thread", how="left")
+            placed = _shift(placed, self._offsets_ns[index], recodes[index])
+            if kind == "ranges":
+                known = report.start.duration_ns is not None
+                placed = _close(placed, windows_ns[index][1], known)
+            parts.append(placed)
+        return _nest(_sorted(kind, parts)) if kind == "ranges" else _sorted(kind, parts)
+
+    def _threads(self, report: Report) -> pl.DataFrame:
+        named = report.identity.threads
+        return pl.DataFrame(
+            {"thread": list(named), "thread_name": self._recode(list(named.values()))},
+            schema={"thread": pl.Int64, "thread_name": pl.Int32},
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """Lean GPU rows of one lane in one report, by start.
+
+    Parameters
+    ----------
+    row, lane : int
+        Where they belong.
+    start_ns, end_ns : ndarray of int64, shape (n,)
+        On the run's clock.
+    name : ndarray of int32, shape (n,)
+        Codes of short names.
+    kind : ndarray of uint8, shape (n,)
+        As of `rlviz.reports.gpu_rows`.
+    """
+
+    row: int
+    lane: int
+    start_ns: Int64
+    end_ns: Int64
+    name: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+
+
+def _parts(
+    index: int, report: Report, places: _Places, offset_ns: int, recode: pl.Series
+) -> Iterator[Part]:
+    if report.activity is None:
+        return
+    # Lean rows are sorted by process and device: each lane is one slice of them.
+    runs = report.activity.group_by("pid", "device", maintain_order=True).len()
+    placed = places.of_activity(index, report, runs)
+    code = recode.to_numpy()
+    first = 0
+    for row, lane, count in placed.select("row", "lane", "len").iter_rows():
+        own = report.activity.slice(first, count)
+        first += count
+        yield Part(
+            row,
+            lane,
+            own["start"].to_numpy() + offset_ns,
+            own["end"].to_numpy() + offset_ns,
+            code[own["name"].to_numpy()],
+            own["kind"].to_numpy(),
+        )
 
 
 def lookup(table: pl.Series, codes: pl.Series) -> pl.Series:
@@ -65,52 +188,6 @@ def lookup(table: pl.Series, codes: pl.Series) -> pl.Series:
         return codes.cast(table.dtype)
     found = table.gather(codes.fill_null(0)).alias(codes.name)
     return found.set(codes.is_null(), None) if codes.null_count() else found
-
-
-def collect(
-    reports: Sequence[Report],
-    offsets_ns: Sequence[int],
-    windows_ns: Sequence[tuple[int, int]],
-    workers: Sequence[Worker],
-    lanes: Sequence[Lane],
-) -> Events:
-    """Bring the events of all reports together.
-
-    Parameters
-    ----------
-    reports : sequence of Report
-        The reports.
-    offsets_ns : sequence of int
-        What turns a time of each report into one of the run.
-    windows_ns : sequence of (int, int)
-        Capture window of each report on the run's clock; it closes ranges that never ended.
-    workers, lanes : sequence of Worker, sequence of Lane
-        As of `rlviz.run.workers`; rows and lanes get the numbers of `lanes`.
-    """
-    codes: dict[str, int] = {}
-    places = _Places(workers, lanes)
-    gathered: dict[str, list[pl.DataFrame]] = {k: [] for k in (*_GPU_KINDS, "ranges", "marks")}
-    for index, report in enumerate(reports):
-        texts = [codes.setdefault(text, len(codes)) for text in report.names]
-        recode = pl.Series(texts, dtype=pl.Int32)
-        for kind in _GPU_KINDS:
-            frame = getattr(report, kind)
-            if frame is not None:
-                placed = places.of_activity(index, report, frame)
-                gathered[kind].append(_shift(placed, offsets_ns[index], recode))
-        threads = _threads(report, codes)
-        for kind in ("ranges", "marks"):
-            frame = getattr(report, kind)
-            if frame is not None:
-                placed = places.of_ranges(index, frame).join(threads, on="thread", how="left")
-                gathered[kind].append(_shift(placed, offsets_ns[index], recode))
-        if report.ranges is not None:
-            known = report.start.duration_ns is not None
-            gathered["ranges"][-1] = _close(gathered["ranges"][-1], windows_ns[index][1], known)
-    frames = {kind: _sorted(kind, parts) for kind, parts in gathered.items()}
-    frames["ranges"] = _nest(frames["ranges"])
-    names = pl.Series("name", list(codes), dtype=pl.String)
-    return Events(names, tuple(lane.worker for lane in lanes), **frames)
 
 
 class _Places:
@@ -140,23 +217,12 @@ class _Places:
     def of_activity(self, report: int, source: Report, frame: pl.DataFrame) -> pl.DataFrame:
         places = self._activity.filter(pl.col("report") == report).drop("report")
         return frame.with_columns(owner(source, frame).alias("pid")).join(
-            places, on=["pid", "device"], how="left", nulls_equal=True
+            places, on=["pid", "device"], how="left", nulls_equal=True, maintain_order="left"
         )
 
     def of_ranges(self, report: int, frame: pl.DataFrame) -> pl.DataFrame:
         places = self._ranges.filter(pl.col("report") == report).drop("report")
         return frame.join(places, on="pid", how="left", nulls_equal=True)
-
-
-def _threads(report: Report, codes: dict[str, int]) -> pl.DataFrame:
-    named = report.identity.threads
-    return pl.DataFrame(
-        {
-            "thread": list(named),
-            "thread_name": [codes.setdefault(n, len(codes)) for n in named.values()],
-        },
-        schema={"thread": pl.Int64, "thread_name": pl.Int32},
-    )
 
 
 def _shift(frame: pl.DataFrame, offset_ns: int, recode: pl.Series) -> pl.DataFrame:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from rlviz.run.events import lookup
+from rlviz.run.intervals import union
 from rlviz.run.iteration import Refit
 from rlviz.run.rules import TRAINING_ROLES
 
@@ -83,24 +84,23 @@ def _broadcasts(
     events: Events, rows: pl.DataFrame, policy: pl.DataFrame, rules: Rules
 ) -> pl.DataFrame:
     """Find collective kernels between a policy's training and its next phase."""
-    kernels = events.kernels
-    communicates = lookup(rules.communication.matches(events.names), kernels["short"])
-    role = lookup(rows["role"], kernels["lane"])
-    collectives = kernels.filter(communicates & role.is_in(TRAINING_ROLES))
-    found = [collectives.clear()]
-    for (lane,), part in collectives.partition_by("lane", as_dict=True).items():
-        first = pl.Series(events.workers).index_of(events.workers[lane])
+    codes = np.flatnonzero(rules.communication.matches(events.names).to_numpy())
+    roles = rows["role"].to_list()
+    found = []
+    for part in events.parts:
+        first = events.workers.index(events.workers[part.lane])
         own = policy.filter(pl.col("lane") == first).sort("start_ns")
-        if own.is_empty():
+        if roles[part.lane] not in TRAINING_ROLES or own.is_empty():
             continue
-        at = part["start_ns"].to_numpy()
-        place = np.searchsorted(own["start_ns"].to_numpy(), at, side="right") - 1
+        collective = np.isin(part.name, codes)
+        start, end = part.start_ns[collective], part.end_ns[collective]
+        place = np.searchsorted(own["start_ns"].to_numpy(), start, side="right") - 1
         last_end = np.maximum.accumulate(own["end_ns"].to_numpy())
         after_training = (own["phase"] == "training").to_numpy()[place]
-        found.append(
-            part.filter(pl.Series((place >= 0) & after_training & (at >= last_end[place])))
-        )
-    return pl.concat(found).select("row", "lane", "start_ns", "end_ns")
+        sends = (place >= 0) & after_training & (start >= last_end[place])
+        found += [(part.lane, *span) for span in zip(*union(start[sends], end[sends]), strict=True)]
+    columns = {"lane": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64}
+    return pl.DataFrame(found, schema=columns, orient="row")
 
 
 def _paired(updates: pl.DataFrame, sends: pl.DataFrame) -> list[Refit]:

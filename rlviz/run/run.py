@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from rlviz.run.columns import schema
@@ -14,10 +16,9 @@ from rlviz.run.phases import phase_spans
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events
+    from rlviz.run.events import Events, Part
     from rlviz.run.iterations import Story
     from rlviz.run.rules import Rules
 
@@ -146,6 +147,9 @@ class Run:
             row, lane, start_ns, end_ns; disjoint and ascending. A lane without GPU data has no
             rows here, and its busy time is unknown: ``run.rows["gpu_data"]``.
         """
+        if by not in ("lane", "row"):
+            message = f"by={by!r} is none of 'lane' and 'row'"
+            raise ValueError(message)
         spans = self._busy_by_row if by == "row" else self._busy_by_lane
         wanted = _wanted(row)
         parts = []
@@ -197,25 +201,23 @@ class Run:
 
     @cached_property
     def _busy_by_lane(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
-        return {key: union(*spans) for key, spans in self._spans(["row", "lane"]).items()}
+        return self._spans(by_lane=True)
 
     @cached_property
     def _busy_by_row(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
-        return {key: union(*spans) for key, spans in self._spans(["row"]).items()}
+        return self._spans(by_lane=False)
 
-    def _spans(self, keys: list[str]) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
-        """Start and end of all GPU rows, by row or by row and lane."""
-        columns = ["row", "lane", "start_ns", "end_ns"]
-        events = self.events
-        activity = pl.concat(
-            f.select(columns) for f in (events.kernels, events.copies, events.graphs)
-        )
+    def _spans(self, *, by_lane: bool) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
+        """Union of all GPU rows, by row or by row and lane."""
+        parts: dict[tuple[int, int | None], list[Part]] = defaultdict(list)
+        for part in self.events.parts:
+            parts[part.row, part.lane if by_lane else None].append(part)
         return {
-            (key[0], key[1] if len(key) > 1 else None): (
-                part["start_ns"].to_numpy(),
-                part["end_ns"].to_numpy(),
+            key: union(
+                np.concatenate([part.start_ns for part in own]),
+                np.concatenate([part.end_ns for part in own]),
             )
-            for key, part in sorted(activity.partition_by(keys, as_dict=True).items())
+            for key, own in sorted(parts.items())
         }
 
     def _named(self, frame: str, events: pl.DataFrame) -> pl.DataFrame:

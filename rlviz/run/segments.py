@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events
+    from rlviz.run.events import Events, Part
     from rlviz.run.iteration import Refit, Span
 
     Int64 = NDArray[np.int64]
@@ -49,19 +49,18 @@ def find_segments(
     if not any(refit.updates for refit in refits):
         return segments
     for lane in lanes:
-        start, end = _work(events, lane)
-        for index, (first, last) in enumerate(_between(refits, lane, captured[lane])):
-            i, j = np.searchsorted(start, (first, last))
-            if j > i:
-                segments[index][lane] = int(start[i]), int(end[i:j].max())
+        own = [part for part in events.parts if part.lane == lane]
+        for index, window in enumerate(_between(refits, lane, captured[lane])):
+            spans = [span for part in own if (span := _hull_inside(part, *window)) is not None]
+            if spans:
+                segments[index][lane] = min(s for s, _ in spans), max(e for _, e in spans)
     return segments
 
 
-def _work(events: Events, lane: int) -> Spans:
-    frames = (events.kernels, events.copies, events.graphs)
-    own = [f.filter(pl.col("lane") == lane).select("start_ns", "end_ns") for f in frames]
-    work = pl.concat(own).sort("start_ns")
-    return work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+def _hull_inside(part: Part, first_ns: int, last_ns: int) -> Span | None:
+    """Give first start and last end of what begins in the window."""
+    i, j = np.searchsorted(part.start_ns, (first_ns, last_ns))
+    return (int(part.start_ns[i]), int(part.end_ns[i:j].max())) if j > i else None
 
 
 def _between(refits: Sequence[Refit], lane: int, captured: Spans) -> list[Span]:

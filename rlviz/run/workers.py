@@ -118,11 +118,10 @@ def find_lanes(workers: Sequence[Worker]) -> list[Lane]:
 
 def _devices(report: Report) -> dict[int | None, set[int]]:
     found: dict[int | None, set[int]] = defaultdict(set)
-    for frame in (report.kernels, report.copies, report.graphs):
-        if frame is not None and len(frame):
-            pairs = frame.select(owner(report, frame), "device").unique()
-            for pid, device in pairs.iter_rows():
-                found[pid].add(device)
+    if report.activity is not None:
+        pairs = report.activity.select("pid", "device").unique()
+        for pid, device in pairs.select(owner(report, pairs), "device").iter_rows():
+            found[pid].add(device)
     return found
 
 

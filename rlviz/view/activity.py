@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from rlviz.levels.buckets import bucket_width_ns, in_buckets
-from rlviz.run.events import lookup
+from rlviz.reports.gpu_rows import MEMCPY, MEMSET
 from rlviz.run.phases import NO_PHASE, phase_at
 from rlviz.run.rules import PHASES
 from rlviz.view.palette import color_code
@@ -76,27 +75,16 @@ def draw_activity(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Ba
 
 
 def _by_row(run: Run) -> dict[int, _Activity]:
-    kinds = _kinds(run)
+    communicates = run.rules.communication.matches(run.events.names).to_numpy()
+    kind_of_name = np.where(communicates, color_code("communication"), _COMPUTE)
     found: dict[int, list[_Activity]] = {}
-    for (row, lane), part in kinds.partition_by(["row", "lane"], as_dict=True).items():
-        start = part["start_ns"].to_numpy()
-        color = _color(phase_at(run.lane_phases[lane], start), part["kind"].to_numpy())
-        activity = _Activity(start, part["end_ns"].to_numpy(), part["name"].to_numpy(), color)
-        found.setdefault(row, []).append(activity)
+    for part in run.events.parts:
+        is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
+        kind = np.where(is_copy, color_code("copy"), kind_of_name[part.name])
+        color = _color(phase_at(run.lane_phases[part.lane], part.start_ns), kind)
+        activity = _Activity(part.start_ns, part.end_ns, part.name.astype(np.int64), color)
+        found.setdefault(part.row, []).append(activity)
     return {row: _joined(parts) for row, parts in found.items()}
-
-
-def _kinds(run: Run) -> pl.DataFrame:
-    """Give all GPU rows: row, lane, start_ns, end_ns, name (short), kind (a colour's code)."""
-    events = run.events
-    kernels = events.kernels.drop("name").rename({"short": "name"})
-    moves_data = lookup(run.rules.communication.matches(events.names), kernels["name"])
-    kind = pl.when(moves_data).then(color_code("communication")).otherwise(_COMPUTE)
-    kernels = kernels.with_columns(kind.cast(pl.Int64).alias("kind"))
-    copies = events.copies.with_columns(pl.lit(color_code("copy"), pl.Int64).alias("kind"))
-    graphs = events.graphs.with_columns(pl.lit(_COMPUTE, pl.Int64).alias("kind"))
-    columns = ["row", "lane", "start_ns", "end_ns", "name", "kind"]
-    return pl.concat(frame.select(columns) for frame in (kernels, copies, graphs))
 
 
 def _color(phase: Int64, kind: Int64) -> Int64:
