@@ -1,0 +1,228 @@
+"""Still figures of a run: PNG, SVG and PDF, drawn by matplotlib from the notebook's scene."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rlviz.view import still_layout as layout
+from rlviz.view import still_marks as marks
+from rlviz.view import still_strip as strip
+from rlviz.view import still_words as words
+from rlviz.view.palette import SURFACE
+from rlviz.view.still_canvas import Canvas, pixel_pt, settings
+from rlviz.view.still_labels import draw_brackets, draw_names, draw_range_labels
+from rlviz.view.still_text import clean, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlviz.view.palette import Theme
+    from rlviz.view.scene import Row, Scene
+    from rlviz.view.still_canvas import Format
+
+__all__ = ["still"]
+
+_FORMATS = ("png", "svg", "pdf")
+_WIDTH_IN = 12.0
+_LEAST_IN, _MOST_IN = 2.0, 100.0
+# Nothing that nsys records is shorter than some tens of nanoseconds.
+_SHORTEST_S = 1e-7
+
+
+def still(
+    scene: Scene,
+    format: Format,  # noqa: A002 - as matplotlib calls it
+    *,
+    window: tuple[float, float] | None = None,
+    rows: Sequence[int] | str | None = None,
+    width: float | None = None,
+    height: float | None = None,
+    theme: Theme = "light",
+    title: str | None = None,
+    caption: bool = True,
+) -> bytes:
+    """Draw a scene as a file: the same input gives the same bytes.
+
+    Parameters
+    ----------
+    scene : Scene
+        What to draw.
+    format : {"png", "svg", "pdf"}
+        The kind of file. In SVG and PDF text is text.
+    window : (float, float), optional
+        Start and end in seconds since the run's start; default the first view of the scene.
+    rows : sequence of int or str, optional
+        Numbers of the rows to draw, as in ``run.rows``, or a text that their label, host or pool
+        contains; default all.
+    width : float, optional
+        Inches; default 12, which a pull request shows well. A paper's column is 85 mm: 3.35. Text
+        gets smaller with the width, 10 pt to 6.5 pt, and there is less of it. A PNG has 150 pixels
+        an inch, and never fewer than 1,800 in its width.
+    height : float, optional
+        Inches; rows become higher or lower. Default: what the rows need to be read.
+    theme : {"light", "dark", "print"}
+        Colours of surfaces and text.
+    title : str, optional
+        Instead of the scene's; "" for none.
+    caption : bool
+        Whether to tell numbers above the chart, and alignment and notes below it. A simulated run
+        is called so in any case.
+
+    Returns
+    -------
+    bytes
+        The file.
+
+    Raises
+    ------
+    ValueError
+        A window without width or outside the run, rows that are not there, a size that the figure
+        cannot have, or an unknown format or theme.
+
+    Examples
+    --------
+    >>> still(scene, "svg", width=85 / 25.4, theme="print")  # doctest: +SKIP
+    """
+    _check(format, theme, width, height)
+    with settings():
+        canvas = _draw(
+            scene,
+            format,
+            window=_window(scene, window),
+            rows=_chosen(scene, rows),
+            width=72 * (width or _WIDTH_IN),
+            height=None if height is None else 72 * height,
+            theme=theme,
+            title=_title(scene, window) if title is None else title,
+            caption=caption,
+        )
+        told = " · ".join(filter(None, (scene.subtitle, scene.caption)))
+        if scene.simulated:
+            told += " · simulated run, no measurement"
+        return canvas.written(clean(scene.title), clean(told))
+
+
+def _draw(
+    scene: Scene,
+    format: Format,  # noqa: A002
+    *,
+    window: tuple[float, float],
+    rows: tuple[Row, ...],
+    width: float,
+    height: float | None,
+    theme: Theme,
+    title: str,
+    caption: bool,
+) -> Canvas:
+    pixel = pixel_pt(width / 72, format)
+    pitch = layout.natural_pitch(len(rows), layout.letter_size(width / 72))
+    numbers = [row.row for row in rows]
+    first = _first_view(scene)
+    whole = min(first[0], window[0]), max(first[1], window[1])
+    overlays = marks.ranges_in(scene.overlays, numbers, window)
+    # A height that is asked for changes the rows, these their labels, and those the frame.
+    for last in (False, True):
+        frame = layout.frame_of(rows, window, width, pitch, pixel)
+        shades = marks.shades_in(scene.shades, numbers, frame)
+        x, columns = marks.columns_in(scene.bars, numbers, frame, pixel)
+        drawn = {int(code) for _, color in columns.values() for code in color if code >= 0}
+        entries = words.legend(
+            scene, drawn, overlays, shades, idle=any(row.gpu_data for row in rows)
+        )
+        above = words.head(
+            frame, title, scene.subtitle if caption else "", entries, simulated=scene.simulated
+        )
+        plot = layout.plot_of(scene, rows, frame, above.end, pixel, whole)
+        below = words.tail(frame, scene, plot.end, caption=caption)
+        if last or height is None:
+            break
+        pitch = layout.pitch_for(height, below.end, frame, len(rows))
+    canvas = Canvas(width, height or math.ceil(below.end), format, theme)
+    marks.draw_bands(canvas, frame, plot)
+    for kind in ("not_captured", "no_gpu_data"):
+        marks.draw_shades(canvas, frame, plot, shades, kind)
+    marks.draw_activity(canvas, scene, plot, x, columns, pixel)
+    marks.draw_ranges(canvas, scene, frame, plot, overlays)
+    marks.draw_shades(canvas, frame, plot, shades, "edge")
+    marks.draw_lines(canvas, scene, frame, plot)
+    draw_range_labels(canvas, scene, frame, plot, overlays)
+    draw_brackets(canvas, scene, frame, plot)
+    draw_names(canvas, frame, plot)
+    strip.draw_axis(canvas, frame, plot.bottom)
+    strip.draw_overview(canvas, frame, plot, pixel)
+    strip.draw_legend(canvas, frame, above)
+    for part in (above, below):
+        part.write(canvas)
+    return canvas
+
+
+def _check(format: str, theme: str, width: float | None, height: float | None) -> None:  # noqa: A002
+    if format not in _FORMATS:
+        msg = f"no format {format!r}: there are {', '.join(_FORMATS)}"
+        raise ValueError(msg)
+    if theme not in SURFACE:
+        msg = f"no theme {theme!r}: there are {', '.join(SURFACE)}"
+        raise ValueError(msg)
+    for name, inches in (("width", width), ("height", height)):
+        if inches is not None and not _LEAST_IN <= inches <= _MOST_IN:
+            msg = f"a {name} of {inches:g} in: it is in inches, {_LEAST_IN:g} to {_MOST_IN:g}"
+            raise ValueError(msg)
+
+
+def _limits(scene: Scene) -> tuple[float, float]:
+    """Give all that was captured, and the first view in any case."""
+    start, end = _first_view(scene)
+    return min(scene.first_s, start), max(scene.last_s, end)
+
+
+def _first_view(scene: Scene) -> tuple[float, float]:
+    if scene.end_s - scene.start_s >= _SHORTEST_S:
+        return scene.start_s, scene.end_s
+    return scene.start_s - 0.5, scene.start_s + 0.5
+
+
+def _window(scene: Scene, window: tuple[float, float] | None) -> tuple[float, float]:
+    if window is None:
+        return _first_view(scene)
+    start, end = map(float, window)
+    if not (math.isfinite(start) and math.isfinite(end) and end - start >= _SHORTEST_S):
+        msg = f"the window from {start:g} s to {end:g} s has no width"
+        raise ValueError(msg)
+    first, last = _limits(scene)
+    if end <= first or start >= last:
+        msg = f"the window from {start:g} s to {end:g} s is not within {first:g} to {last:g} s"
+        raise ValueError(msg)
+    return start, end
+
+
+def _chosen(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...]:
+    if rows is None:
+        return scene.rows
+    if isinstance(rows, str):
+        text = rows.casefold()
+        found = tuple(
+            row
+            for row in scene.rows
+            if any(text in part.casefold() for part in (row.label, row.host, row.pool))
+        )
+        if not found:
+            msg = f"no row has {rows!r} in its label, host or pool"
+            raise ValueError(msg)
+        return found
+    known = {row.row: row for row in scene.rows}
+    strange = sorted(set(rows) - set(known))
+    if strange or not len(rows):
+        msg = f"no rows {strange}: there are {sorted(known)}" if strange else "no rows to draw"
+        raise ValueError(msg)
+    return tuple(row for row in scene.rows if row.row in set(rows))
+
+
+def _title(scene: Scene, window: tuple[float, float] | None) -> str:
+    """Give the scene's title, and which part of it a window shows."""
+    if window is None:
+        return scene.title
+    for number, start, end, _ in scene.iterations:
+        if tuple(window) == (start, end):
+            return f"{scene.title} · iteration {number}"
+    return f"{scene.title} · {duration(window[1] - window[0])} from {window[0]:.6g} s"

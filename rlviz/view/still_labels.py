@@ -1,0 +1,207 @@
+"""Names in a still figure: pools, rows, iterations' brackets, and ranges where they fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlviz.view.still_canvas import boxes
+from rlviz.view.still_text import clean, duration, fit, width_pt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rlviz.view.scene import Bracket, Overlays, Scene
+    from rlviz.view.still_canvas import Canvas
+    from rlviz.view.still_layout import Frame, PlacedPool, PlacedRow, Plot
+
+__all__ = ["draw_brackets", "draw_names", "draw_range_labels"]
+
+# Letters have two thirds of their size above the baseline: half of it centres them.
+_HALF_LETTER = 0.36
+_SMALLEST = 4.8
+_LEAST_ROOM = 2.5
+_LONGEST_NUMBER = 9
+
+
+def draw_names(canvas: Canvas, frame: Frame, plot: Plot) -> None:
+    """Write pools, labels, hosts and busy shares beside the rows."""
+    size, small = frame.row, 0.9 * frame.row
+    for i, (placed, (label, host, busy)) in enumerate(zip(plot.rows, frame.texts, strict=True)):
+        if i % frame.every:
+            continue
+        middle = (placed.top + placed.bottom) / 2
+        y = middle + _HALF_LETTER * size
+        canvas.text(frame.labels, y, label, size, "ink", align="right")
+        if host:
+            canvas.text(frame.hosts, y, host, small, "muted", align="right")
+        canvas.text(frame.right + 0.6 * frame.letter, y, busy, small, "muted")
+    if plot.rows:
+        letter = min(small, 0.9 * frame.letter)
+        y = plot.rows[0].top - 0.4 * frame.letter
+        canvas.text(frame.right + 0.6 * frame.letter, y, "busy", letter, "muted")
+    _pool_names(canvas, frame, plot)
+
+
+def _pool_names(canvas: Canvas, frame: Frame, plot: Plot) -> None:
+    """Write the pools' names upwards beside their rows, all in one size where they can be."""
+    sizes = [share * frame.letter for share in (1.1, 0.95, 0.8)]
+    fitting = [
+        [size for size in sizes if width_pt(p.pool.name, size, bold=True) <= p.bottom - p.top]
+        for p in plot.pools
+    ]
+    common = min((own[0] for own in fitting if own), default=0.0)
+    for placed, own in zip(plot.pools, fitting, strict=True):
+        name = placed.pool.name
+        color = "muted" if name == "other" else name
+        if own:
+            middle = (placed.top + placed.bottom) / 2
+            canvas.text(
+                frame.pools, middle, name, common, color, align="center", bold=True, upwards=True
+            )
+        else:  # a pool of a row or two may be lower than its name is long
+            y = placed.top - 0.4 * frame.letter
+            canvas.text(frame.labels, y, name, sizes[-1], color, align="right", bold=True)
+
+
+def draw_brackets(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot) -> None:
+    """Draw the brackets of iterations over their pools, dashed where one is partial."""
+    start, end = frame.window
+    for pool in plot.pools:
+        own = [
+            bracket
+            for bracket in scene.brackets
+            if bracket.pool == pool.pool.name and bracket.left < end and bracket.right > start
+        ]
+        for partial in (False, True):
+            some = [bracket for bracket in own if bracket.partial == partial]
+            _bracket_lines(canvas, frame, pool, some, partial=partial)
+        for y, line in pool.brackets.items():
+            _bracket_texts(canvas, frame, pool, line, [b for b in own if b.y == y])
+
+
+def _bracket_lines(
+    canvas: Canvas, frame: Frame, pool: PlacedPool, brackets: list[Bracket], *, partial: bool
+) -> None:
+    start, end = frame.window
+    left = np.array([frame.x(max(b.left, start)) for b in brackets], float)
+    right = np.array([frame.x(min(b.right, end)) for b in brackets], float)
+    y = np.array([pool.brackets[b.y] for b in brackets], float)
+    width = 0.11 * frame.letter
+    dashes = (3.5, 2.0) if partial else None
+    canvas.lines((left, right), (y, y), "muted", width, dashes=dashes)
+    # Only an end that is in the window is an end.
+    begins = np.array([b.left >= start for b in brackets], bool)
+    closes = np.array([b.right <= end for b in brackets], bool)
+    x = np.concatenate([left[begins], right[closes]])
+    at = np.concatenate([y[begins], y[closes]])
+    cap = 0.28 * frame.letter
+    canvas.lines((x, x), (at - cap, at + cap), "muted", width)
+
+
+def _bracket_texts(
+    canvas: Canvas, frame: Frame, pool: PlacedPool, line: float, brackets: list[Bracket]
+) -> None:
+    """Write the texts of brackets: as much as fits over each, else its number where none is."""
+    size = 1.05 * frame.letter
+    name = pool.pool.name
+    taken: list[tuple[float, float]] = []
+    for within in (True, False):
+        for bracket in brackets:
+            left = frame.x(max(bracket.left, frame.window[0]))
+            right = frame.x(min(bracket.right, frame.window[1]))
+            # "Gen 3 (weights 3)", "Gen 3", "3".
+            head = clean(bracket.text.split("  ")[0])
+            forms = [clean(bracket.text), head, head.split(" ")[-1]]
+            text = fit(forms, right - left - 0.3 * size, size, bold=True)
+            if bool(text) != within or len(forms[-1]) > _LONGEST_NUMBER:
+                continue
+            text = text or forms[-1]
+            half = width_pt(text, size, bold=True) / 2
+            middle = min(max((left + right) / 2, frame.left + half), frame.right - half)
+            place = middle - half - 0.25 * size, middle + half + 0.25 * size
+            if any(place[0] < end and start < place[1] for start, end in taken):
+                continue
+            taken.append(place)
+            color = "muted" if name == "other" else name
+            y = line - 0.5 * frame.letter
+            canvas.text(middle, y, text, size, color, align="center", bold=True)
+
+
+@dataclass(frozen=True)
+class _Label:
+    x: float
+    y: float
+    text: str
+    width: float
+
+
+def draw_range_labels(
+    canvas: Canvas, scene: Scene, frame: Frame, plot: Plot, overlays: Overlays
+) -> None:
+    """Write the names of ranges where they fit, on plates that set them off the activity."""
+    band = min((placed.bottom - placed.top for placed in plot.rows), default=0.0)
+    size = min(0.82 * frame.letter, 0.78 * band)
+    if size < _SMALLEST:
+        return
+    labels: list[_Label] = []
+    for placed in plot.rows:
+        own = np.flatnonzero(overlays.row == placed.row.row)
+        labels += _labels_of_row(scene, frame, placed, overlays, own, size)
+    x = np.array([label.x for label in labels], float)
+    y = np.array([label.y for label in labels], float)
+    width = np.array([label.width for label in labels], float)
+    air = 0.2 * size
+    canvas.area(
+        boxes(x - air, y - 0.84 * size, x + width + air, y + 0.26 * size), "page", alpha=0.7
+    )
+    for label in labels:
+        canvas.text(label.x, label.y, label.text, size, "ink")
+
+
+def _labels_of_row(
+    scene: Scene,
+    frame: Frame,
+    placed: PlacedRow,
+    overlays: Overlays,
+    own: NDArray[np.int64],
+    size: float,
+) -> Iterator[_Label]:
+    """Give the labels of a row that fit into their range and beside each other."""
+    band = placed.bottom - placed.top
+    line = 1.25 * size
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(max(int(band / line), 1))]
+    start, end = frame.window
+    for i in own:
+        left = frame.x(max(float(overlays.left[i]), start)) + 0.35 * size
+        right = frame.x(min(float(overlays.right[i]), end)) - 0.35 * size
+        if right - left < _LEAST_ROOM * size:
+            continue
+        slot = min(int(overlays.depth[i]), len(taken) - 1)
+        seconds = float(overlays.right[i] - overlays.left[i])
+        told = f"> {duration(seconds)}" if overlays.truncated[i] else duration(seconds)
+        if overlays.count[i] > 1:
+            told = f"{overlays.count[i]:,} ranges"
+        forms = _forms(scene.names[overlays.name[i]], told, low=len(taken) == 1)
+        text = fit(forms, right - left, size)
+        until = left + width_pt(text, size)
+        if not text or any(left < b + size and a < until + size for a, b in taken[slot]):
+            continue
+        taken[slot].append((left, until))
+        low = (band - line) / 2 if len(taken) == 1 else slot * line
+        yield _Label(left, placed.top + low + 0.95 * size, text, until - left)
+
+
+def _forms(name: str, told: str, *, low: bool) -> list[str]:
+    """Give a range's texts, longest first: the end of a path tells more than its head.
+
+    In a low row a label lies on the activity itself: there it is as short as can be.
+    """
+    name = clean(name)
+    tail = name.rsplit("/", 1)[-1] or name
+    short = [f"{tail} [{told}]", tail]
+    return short if low else [f"{name} [{told}]", *short]

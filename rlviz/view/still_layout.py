@@ -1,0 +1,359 @@
+"""Where everything of a still figure stands, in points, at any width and for any number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlviz.view.still_text import Ticks, clean, fit, ticks, width_pt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rlviz.view.scene import Overview, PoolBand, Row, Scene
+
+    Float = NDArray[np.float64]
+
+__all__ = [
+    "BANDS",
+    "Frame",
+    "PlacedPool",
+    "PlacedRow",
+    "Plot",
+    "frame_of",
+    "letter_size",
+    "plot_of",
+]
+
+BANDS = 0.82
+"""The part of a row's height that its band takes, as in the notebook's chart."""
+
+# A paper's column takes small letters, a figure that GitHub shrinks to half its width does not.
+_COLUMN_IN, _WIDE_IN = 3.35, 12.0
+_COLUMN_PT, _WIDE_PT = 6.5, 10.0
+_SMALLEST_LABEL = 5.0
+_SMALLEST_ROW = 1.5
+
+
+def letter_size(width_in: float) -> float:
+    """Give the size of the letters of a figure in points.
+
+    Examples
+    --------
+    >>> [round(letter_size(w), 1) for w in (3.35, 6.0, 12.0, 20.0)]
+    [6.5, 7.6, 10.0, 10.0]
+    """
+    share = (width_in - _COLUMN_IN) / (_WIDE_IN - _COLUMN_IN)
+    return _COLUMN_PT + (_WIDE_PT - _COLUMN_PT) * min(max(share, -0.3), 1.0)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands beside each other: pool names, hosts, labels, the frame, busy shares.
+
+    Parameters
+    ----------
+    width, letter : float
+        Of the figure, and of its ordinary letters.
+    row : float
+        Letters of the rows' labels.
+    pitch : float
+        From the top of a row to the top of the next.
+    left, right : float
+        The frame of the plot.
+    labels, hosts, pools : float
+        Right edges of labels and hosts, middle of pool names.
+    texts : tuple of (str, str, str)
+        Label, host and busy share of each row.
+    every : int
+        Rows to a label: 1 unless rows are lower than letters.
+    window : (float, float)
+        Seconds at `left` and `right`.
+    ticks : Ticks
+        Of the time axis.
+    """
+
+    width: float
+    letter: float
+    row: float
+    pitch: float
+    left: float
+    right: float
+    labels: float
+    hosts: float
+    pools: float
+    texts: tuple[tuple[str, str, str], ...]
+    every: int
+    window: tuple[float, float]
+    ticks: Ticks
+
+    def x(self, seconds: float) -> float:
+        """Give the place of a moment on the time axis."""
+        start, end = self.window
+        return self.left + (seconds - start) / (end - start) * (self.right - self.left)
+
+    def xs(self, seconds: Float) -> Float:
+        """Give the places of moments."""
+        start, end = self.window
+        places: Float = self.left + (seconds - start) * ((self.right - self.left) / (end - start))
+        return places
+
+    @property
+    def margin(self) -> float:
+        """Air around the figure."""
+        return 0.8 * self.letter
+
+    @property
+    def wide(self) -> bool:
+        """Whether texts above and below begin where the frame does."""
+        return self.width >= 7 * 72
+
+
+@dataclass(frozen=True)
+class PlacedRow:
+    """A row's band."""
+
+    row: Row
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True)
+class PlacedPool:
+    """The rows of a pool, and the heights of the bracket lines above them by ``Bracket.y``."""
+
+    pool: PoolBand
+    top: float
+    bottom: float
+    brackets: dict[float, float]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What stands below each other in the plot.
+
+    Parameters
+    ----------
+    rows, pools : tuple
+        Rows and pools in their places.
+    top, bottom : float
+        The area that boundary lines cross; the time axis is its lower edge.
+    strips : tuple of (Overview, float, float)
+        Overview strips with their tops and bottoms.
+    whole : (float, float)
+        Seconds at the ends of the strips.
+    end : float
+        Lower edge of everything, the overview's time axis included.
+    """
+
+    rows: tuple[PlacedRow, ...]
+    pools: tuple[PlacedPool, ...]
+    top: float
+    bottom: float
+    strips: tuple[tuple[Overview, float, float], ...]
+    whole: tuple[float, float]
+    end: float
+
+
+def natural_pitch(count: int, letter: float) -> float:
+    """Give the height of a row: rows get lower as there are more of them.
+
+    Examples
+    --------
+    >>> [round(natural_pitch(rows, 10.0)) for rows in (2, 8, 16, 64, 128)]
+    [36, 33, 22, 9, 7]
+    """
+    return letter * min(3.6, max(0.72, 3.3 * (8 / max(count, 1)) ** 0.6))
+
+
+def frame_of(
+    rows: Sequence[Row], window: tuple[float, float], width: float, pitch: float, pixel: float
+) -> Frame:
+    """Place what stands beside each other.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The rows to show.
+    window : (float, float)
+        Seconds to show.
+    width : float
+        Of the figure, in points.
+    pitch : float
+        Height of a row, in points.
+    pixel : float
+        The frame's edges are multiples of it.
+    """
+    letter = letter_size(width / 72)
+    size = max(min(letter, BANDS * pitch - 0.4), _SMALLEST_LABEL)
+    margin, strip, gap = 0.8 * letter, 1.5 * letter, 0.8 * letter
+    labels, hosts = _labels(rows, size, 0.3 * width - margin - strip - gap)
+    label_width = _widest(labels, size)
+    host_width = _widest(hosts, 0.9 * size)
+    right_texts = [_busy(row, narrow=width < 5 * 72) for row in rows]
+    side = max(_widest([*right_texts, "busy"], 0.9 * size), 1.2 * letter) + 0.6 * letter
+    right = width - margin - side
+    left = margin + strip + label_width + gap + (host_width + gap if host_width else 0.0)
+    marks = ticks(*window, right - left, 0.95 * letter)
+    if marks.base:
+        # It stands left of the first tick's text, which may hang over the frame's edge.
+        needed = width_pt(marks.base, 0.95 * letter) + width_pt(marks.texts[0], letter) / 2
+        left = max(left, margin + needed + gap)
+        marks = ticks(*window, right - left, 0.95 * letter)
+    left, right = (round(edge / pixel) * pixel for edge in (left, right))
+    return Frame(
+        width=width,
+        letter=letter,
+        row=size,
+        pitch=pitch,
+        left=left,
+        right=right,
+        labels=left - gap,
+        hosts=left - gap - label_width - gap,
+        pools=margin + 0.5 * letter,
+        texts=tuple(zip(labels, hosts, right_texts, strict=True)),
+        every=max(1, -int(-(size + 0.5) // pitch)),
+        window=window,
+        ticks=marks,
+    )
+
+
+def _widest(texts: Sequence[str], size: float) -> float:
+    return max((width_pt(text, size) for text in texts), default=0.0)
+
+
+def _busy(row: Row, *, narrow: bool) -> str:
+    if row.busy_share is None:
+        return "?" if narrow else "unknown"
+    return f"{100 * row.busy_share:.0f} %"
+
+
+def _labels(rows: Sequence[Row], size: float, room: float) -> tuple[list[str], list[str]]:
+    """Write labels and hosts into `room`: shorter labels, then no hosts, then labels cut short."""
+    hosts = [_host(row.host) for row in rows]
+    nothing = [""] * len(rows)
+    known = len({row.label for row in rows})
+    for shown in (hosts, nothing):
+        taken = _widest(shown, 0.9 * size)
+        left_over = room - (taken + size if taken else 0.0)
+        for form in _FORMS:
+            labels = [form(row.label) for row in rows]
+            if len(set(labels)) == known and _widest(labels, size) <= left_over:
+                return labels, shown
+    return [fit([_full(row.label)], room, size) for row in rows], nothing
+
+
+def _full(label: str) -> str:
+    # A space that stays: in an SVG two spaces are one.
+    return "\u00a0 ".join(clean(part) for part in label.split("  "))
+
+
+def _without_word(label: str) -> str:
+    return _full(label).removeprefix("GPU ")
+
+
+def _worker(label: str) -> str:
+    return clean(label.split("  ")[-1])
+
+
+_FORMS = (_full, _without_word, _worker)
+
+
+def _host(host: str) -> str:
+    # A name's first part tells hosts apart; an address has only digits there.
+    first = host.split(".")[0]
+    return clean(host if first.isdigit() else first)
+
+
+def plot_of(
+    scene: Scene,
+    rows: Sequence[Row],
+    frame: Frame,
+    top: float,
+    pixel: float,
+    whole: tuple[float, float],
+) -> Plot:
+    """Place what stands below each other.
+
+    Parameters
+    ----------
+    scene : Scene
+        The scene.
+    rows : sequence of Row
+        The rows to show, in the scene's order.
+    frame : Frame
+        What stands beside each other.
+    top : float
+        Where the plot begins.
+    pixel : float
+        Edges of rows are multiples of it.
+    whole : (float, float)
+        Seconds that the overview shows.
+    """
+    letter = frame.letter
+    start, end = frame.window
+    y = top
+    placed: list[PlacedRow] = []
+    pools: list[PlacedPool] = []
+    for pool in scene.pools:
+        members = [row for row in rows if row.pool == pool.name]
+        if not members:
+            continue
+        own = [
+            b for b in scene.brackets if b.pool == pool.name and b.left < end and b.right > start
+        ]
+        brackets = {}
+        y += 0.3 * letter
+        for at in sorted({bracket.y for bracket in own}):
+            brackets[at] = y + 1.45 * letter
+            y += 2.05 * letter
+        y = y if brackets else y + (0.3 if pools else 1.2) * letter
+        first = _snap(y, pixel)
+        for row in members:
+            y = _snap(y, pixel)
+            placed.append(PlacedRow(row, y, _snap(y + BANDS * frame.pitch, pixel)))
+            y += frame.pitch
+        pools.append(PlacedPool(pool, first, placed[-1].bottom, brackets))
+    written = any(line.text and start <= line.at < end for line in scene.lines)
+    bottom = _snap(y + (1.0 if written else 0.2) * letter, pixel)
+    y = bottom + 1.9 * letter
+    strips: list[tuple[Overview, float, float]] = []
+    shown = {pool.pool.name for pool in pools}
+    for strip in scene.overview:
+        if strip.pool in shown:
+            y += 0.25 * letter if strips else 0.8 * letter
+            strips.append((strip, _snap(y, pixel), _snap(y + 1.6 * letter, pixel)))
+            y += 1.6 * letter
+    return Plot(
+        rows=tuple(placed),
+        pools=tuple(pools),
+        top=top,
+        bottom=bottom,
+        strips=tuple(strips),
+        whole=whole,
+        # The plot's own axis serves a strip that shows the same.
+        end=y + (1.7 * letter if strips and whole != frame.window else 0.0),
+    )
+
+
+def _snap(y: float, pixel: float) -> float:
+    return float(round(y / pixel)) * pixel
+
+
+def pitch_for(height: float, natural: float, frame: Frame, rows: int) -> float:
+    """Give the height of a row that makes a figure `height` high, where `natural` is its own.
+
+    Raises
+    ------
+    ValueError
+        There is no room for the rows.
+    """
+    pitch = frame.pitch + (height - natural) / max(rows, 1)
+    if pitch < _SMALLEST_ROW:
+        least = natural + rows * (_SMALLEST_ROW - frame.pitch)
+        msg = f"a height of {height / 72:.4g} in is too low: {least / 72:.1f} in is the least here"
+        raise ValueError(msg)
+    return pitch

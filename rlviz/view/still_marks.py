@@ -1,0 +1,197 @@
+"""The marks of a still figure: bands, activity, ranges, shades, brackets, lines, legend."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlviz.view.palette import COLORS
+from rlviz.view.scene import Overlays
+from rlviz.view.still_canvas import boxes
+from rlviz.view.still_skyline import NOTHING, columns_of, joined, outlines
+from rlviz.view.still_text import clean, width_pt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.view.scene import Bars, Scene, Shade
+    from rlviz.view.still_canvas import Canvas
+    from rlviz.view.still_layout import Frame, Plot
+
+    Float = NDArray[np.float64]
+    Int64 = NDArray[np.int64]
+
+__all__ = [
+    "Columns",
+    "columns_in",
+    "draw_activity",
+    "draw_bands",
+    "draw_lines",
+    "draw_ranges",
+    "draw_shades",
+    "ranges_in",
+    "shades_in",
+]
+
+_HATCH = {"edge": "/////", "no_gpu_data": "xxx"}
+_COLUMNS = 1_500
+_LEAST_PT = 0.6
+
+Columns = dict[int, tuple["Float", "Int64"]]
+"""Busy share and colour of each column, by row number."""
+
+
+def columns_in(
+    bars: Bars, rows: Sequence[int], frame: Frame, pixel: float
+) -> tuple[Float, Columns]:
+    """Cut the frame into columns, and measure what each row has in them.
+
+    Returns
+    -------
+    x : ndarray of float64, shape (n + 1,)
+        Edges of the columns in points.
+    columns : dict
+        Of each row.
+    """
+    width = frame.right - frame.left
+    # A pixel where there are pixels, else what a good printer resolves.
+    count = round(width / pixel) if pixel > 0.1 else min(_COLUMNS, round(width / 72 * 300))
+    x = np.linspace(frame.left, frame.right, count + 1)
+    edges = np.linspace(*frame.window, count + 1)
+    return x, {row: columns_of(bars, row, edges) for row in rows}
+
+
+def ranges_in(overlays: Overlays, rows: Sequence[int], window: tuple[float, float]) -> Overlays:
+    """Give the ranges that are shown in a window of some rows."""
+    start, end = window
+    kept = overlays.shown & (overlays.left < end) & (overlays.right > start)
+    kept &= np.isin(overlays.row, np.asarray(rows, np.int32))
+    return Overlays(**{f.name: getattr(overlays, f.name)[kept] for f in fields(Overlays)})
+
+
+def shades_in(shades: Sequence[Shade], rows: Sequence[int], frame: Frame) -> tuple[Shade, ...]:
+    """Give the shades of some rows that are wide enough to be seen."""
+    known = set(rows)
+    start, end = frame.window
+    least = _LEAST_PT / (frame.right - frame.left) * (end - start)
+    return tuple(
+        shade
+        for shade in shades
+        if shade.row in known and min(shade.right, end) - max(shade.left, start) >= least
+    )
+
+
+def draw_bands(canvas: Canvas, frame: Frame, plot: Plot) -> None:
+    """Draw where each row is."""
+    top = np.array([placed.top for placed in plot.rows], float)
+    bottom = np.array([placed.bottom for placed in plot.rows], float)
+    left, right = np.full(len(top), frame.left), np.full(len(top), frame.right)
+    canvas.area(boxes(left, top, right, bottom), "band")
+    if canvas.surface["band"] == canvas.surface["page"]:  # print: a row that is idle has a floor
+        canvas.lines((left, right), (bottom, bottom), "grid", 0.5)
+
+
+def draw_shades(
+    canvas: Canvas, frame: Frame, plot: Plot, shades: Sequence[Shade], kind: str
+) -> None:
+    """Draw the shades of a kind."""
+    places = {placed.row.row: placed for placed in plot.rows}
+    own = [shade for shade in shades if shade.kind == kind]
+    start, end = frame.window
+    path = boxes(
+        np.array([frame.x(max(shade.left, start)) for shade in own], float),
+        np.array([places[shade.row].top for shade in own], float),
+        np.array([frame.x(min(shade.right, end)) for shade in own], float),
+        np.array([places[shade.row].bottom for shade in own], float),
+    )
+    if kind == "not_captured":
+        canvas.area(path, "shade", alpha=0.55)
+    else:
+        canvas.hatch(path, "boundary" if kind == "edge" else "shade", _HATCH[kind])
+
+
+def draw_activity(
+    canvas: Canvas, scene: Scene, plot: Plot, x: Float, columns: Columns, pixel: float
+) -> None:
+    """Draw the GPU activity: an outline a colour, over all rows."""
+    found: dict[int, list[Float]] = {}
+    for placed in plot.rows:
+        share, color = columns[placed.row.row]
+        band = placed.bottom - placed.top
+        least = max(_LEAST_PT, pixel)
+        height = np.where(color == NOTHING, 0.0, np.maximum(share * band, least))
+        height = np.minimum(np.round(height / pixel) * pixel, band)
+        for code, own in outlines(x, height, color, placed.bottom):
+            found.setdefault(code, []).extend(own)
+    for code, own in sorted(found.items()):
+        canvas.area(joined(own), COLORS[scene.colors[code]])
+
+
+def draw_ranges(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot, overlays: Overlays) -> None:
+    """Draw the ranges, translucent, with an outline; a side that lies elsewhere stays open."""
+    if not len(overlays.left):
+        return
+    top, bottom = _heights(plot, overlays)
+    start, end = frame.window
+    left = frame.xs(np.maximum(overlays.left, start))
+    right = frame.xs(np.minimum(overlays.right, end))
+    has_left = overlays.left >= start
+    has_right = (overlays.right <= end) & ~overlays.truncated
+    thin = np.maximum(right - left, 0.25)
+    right = left + thin
+    width = 0.06 * frame.letter
+    for code in np.unique(overlays.color):
+        color = COLORS[scene.colors[code]]
+        for depth in np.unique(overlays.depth[overlays.color == code]):
+            # Ranges of one depth lie side by side: one path, and still each is translucent.
+            own = (overlays.color == code) & (overlays.depth == depth)
+            canvas.area(boxes(left[own], top[own], right[own], bottom[own]), color, alpha=0.18)
+        # An outline thicker than the range itself would be a bar.
+        own = (overlays.color == code) & (thin > 5 * width)
+        x0, x1, y0, y1 = left[own], right[own], top[own], bottom[own]
+        open_l, open_r = own & has_left, own & has_right
+        sides = (
+            (x0, x1, y0, y0),
+            (x0, x1, y1, y1),
+            (left[open_l], left[open_l], top[open_l], bottom[open_l]),
+            (right[open_r], right[open_r], top[open_r], bottom[open_r]),
+        )
+        x0, x1, y0, y1 = (np.concatenate(side) for side in zip(*sides, strict=True))
+        # Darker than the activity below it, or lighter where the page is dark.
+        canvas.lines((x0, x1), (y0, y1), canvas.mixed(color, 0.3), width)
+
+
+def _heights(plot: Plot, overlays: Overlays) -> tuple[Float, Float]:
+    """Move ranges from the scene's rows to the figure's."""
+    places = {placed.row.row: placed for placed in plot.rows}
+    numbers = np.unique(overlays.row)
+    which = np.searchsorted(numbers, overlays.row)
+    rows = [places[int(number)] for number in numbers]
+    scale = np.array([(p.bottom - p.top) / (p.row.bottom - p.row.top) for p in rows])
+    scene_top = np.array([p.row.top for p in rows])
+    top = np.array([p.top for p in rows])
+    return (
+        top[which] + (overlays.top - scene_top[which]) * scale[which],
+        top[which] + (overlays.bottom - scene_top[which]) * scale[which],
+    )
+
+
+def draw_lines(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot) -> None:
+    """Draw the boundaries of iterations and refits through all rows, with their texts."""
+    start, end = frame.window
+    found = sorted((one for one in scene.lines if start <= one.at <= end), key=lambda line: line.at)
+    for kind in ("boundary", "refit"):
+        x = np.array([frame.x(line.at) for line in found if line.kind == kind], float)
+        y = np.full(len(x), plot.top), np.full(len(x), plot.bottom)
+        canvas.lines((x, x), y, kind, 0.08 * frame.letter, dashes=(4.0, 3.0), alpha=0.9)
+    size = 0.8 * frame.letter
+    for i, line in enumerate(found):
+        x0 = frame.x(line.at) + 0.3 * frame.letter
+        x1 = frame.x(found[i + 1].at) if i + 1 < len(found) else frame.right
+        text = clean(line.text)
+        if width_pt(text, size) <= x1 - x0 - 0.3 * frame.letter:
+            canvas.text(x0, plot.bottom - 0.3 * frame.letter, text, size, "refit")
