@@ -7,7 +7,7 @@ some rows are rubbish.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,15 +136,19 @@ windows = st.tuples(st.integers(0, LAST + 5), st.integers(1, 20)).map(
 # -- an export of it -------------------------------------------------------------------------
 
 
+_FOLDER = TemporaryDirectory(prefix="rlviz-tests-")  # a run may read its reports again later
+_numbers = count()
+
+
 def load(fill: Callable[[Export], None], duration_ns: int | None = WINDOW_NS) -> Run:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "worker_100.sqlite"
-        with Export(path, pid=100, duration_ns=duration_ns) as export:
-            export.gpu("gpu-a", "0000:19:00.0", number=0, device=0, pid=100)
-            export.gpu("gpu-b", "0000:3a:00.0", number=1, device=1, pid=100)
-            export.row("TARGET_INFO_CUDA_DEVICE", gpuId=1, cudaId=0, pid=200)
-            fill(export)
-        return rlviz.load(path)
+    """Load an export of two workers on two GPUs, filled by `fill`."""
+    path = Path(_FOLDER.name) / f"{next(_numbers)}" / "worker_100.sqlite"
+    with Export(path, pid=100, duration_ns=duration_ns) as export:
+        export.gpu("gpu-a", "0000:19:00.0", number=0, device=0, pid=100)
+        export.gpu("gpu-b", "0000:3a:00.0", number=1, device=1, pid=100)
+        export.row("TARGET_INFO_CUDA_DEVICE", gpuId=1, cudaId=0, pid=200)
+        fill(export)
+    return rlviz.load(path)
 
 
 def write_work(export: Export, works: Iterable[Work]) -> None:

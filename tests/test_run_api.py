@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rlviz
-from rlviz.run.columns import COLUMNS, schema
+from rlviz.run.columns import schema
 from tests.exports import SECRET, UTC_NS, Export
 from tests.leaks import leaks
 from tests.schema import GENERATIONS
@@ -79,10 +79,6 @@ def nothing(path: Path) -> Path:
 
 
 # -- columns ---------------------------------------------------------------------------------
-
-
-def test_every_frame_is_documented() -> None:
-    assert set(FRAMES) == set(COLUMNS)
 
 
 @every_frame
