@@ -11,7 +11,11 @@ import polars as pl
 
 from rlviz.run.columns import schema
 from rlviz.run.intervals import clip, union
+from rlviz.run.metrics import Metrics
 from rlviz.run.phases import phase_spans
+from rlviz.run.summary import summary, summary_by_gpu
+from rlviz.run.top_kernels import top_kernels
+from rlviz.run.unknown import reasons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +42,8 @@ class Run:
         UTC of the run's start, second 0 of the chart; None when no report tells.
     simulated : bool
         True when a report says that it was made up.
-    reports, rows, diagnostics : polars.DataFrame
-        A row per report; per lane; per trouble. Columns in `rlviz.run.columns`.
+    reports, rows : polars.DataFrame
+        A row per report; per lane. Columns in `rlviz.run.columns`.
     events, story, rules : Events, Story, Rules
         What the frames are made of: columns with codes in place of names; refits, segments and
         iterations; what names mean.
@@ -68,11 +72,11 @@ class Run:
         self.simulated = simulated
         self.reports = reports
         self.rows = rows
-        self.diagnostics = diagnostics
         self.events = events
         self.rules = rules
         self.story = story
         self._phases = phases
+        self._diagnostics = diagnostics
 
     def __repr__(self) -> str:
         rows = self.rows["row"].n_unique()
@@ -165,6 +169,70 @@ class Run:
         columns = list(schema("busy"))
         empty = pl.DataFrame(schema=schema("busy"))
         return pl.concat([empty, *(part.select(columns) for part in parts)])
+
+    @cached_property
+    def diagnostics(self) -> pl.DataFrame:
+        """What the reports lack and why numbers are null, as ``COLUMNS["diagnostics"]``."""
+        found = [(d.severity, d.report, d.kind, d.message, d.count) for d in reasons(self.metrics)]
+        known = set(self._diagnostics.select("kind", "report").iter_rows())
+        new = [line for line in found if (line[2], line[1]) not in known]
+        return pl.concat(
+            [self._diagnostics, pl.DataFrame(new, schema=schema("diagnostics"), orient="row")]
+        )
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """What the numbers of the run are made of."""
+        return Metrics(
+            events=self.events,
+            rows=self.rows,
+            reports=self.reports,
+            diagnostics=self._diagnostics,
+            rules=self.rules,
+            iterations=self.story.iterations,
+            refits=self.story.refits,
+            phases=self.lane_phases,
+        )
+
+    def summary(self, *, by: Literal["pool", "gpu"] = "pool") -> pl.DataFrame:
+        """Sum up each iteration: busy and idle time, overlap, refit, stragglers, phases.
+
+        Parameters
+        ----------
+        by : {"pool", "gpu"}
+            A row per iteration and pool, or per iteration and GPU.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns as ``COLUMNS["summary"]`` or ``COLUMNS["summary_by_gpu"]``; times of a pool are
+            sums over its GPUs. A number that the reports cannot give is null, and
+            `diagnostics` says why. Definitions stand in docs/definitions.md.
+        """
+        if by not in ("pool", "gpu"):
+            message = f"by={by!r} is none of 'pool' and 'gpu'"
+            raise ValueError(message)
+        return (summary if by == "pool" else summary_by_gpu)(self.metrics)[0]
+
+    def gaps(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """Idle time that overlaps the window, columns as ``COLUMNS["gaps"]``.
+
+        Rows whose idle time is unknown have none here.
+        """
+        return _overlapping(self.metrics.gaps(), row, start_ns, end_ns)
+
+    def top_kernels(
+        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+    ) -> pl.DataFrame:
+        """Kernels by the time they take in the window, columns as ``COLUMNS["top_kernels"]``."""
+        return top_kernels(self.events, rows=_wanted(row), start_ns=start_ns, end_ns=end_ns)
+
+    @property
+    def framework(self) -> str | None:
+        """Who made the run, by the names of its ranges; None when nothing tells."""
+        return self.rules.framework(self.events.texts(self.events.ranges["name"].unique()))
 
     @property
     def iterations(self) -> pl.DataFrame:
