@@ -7,6 +7,7 @@ import hashlib
 import re
 import sqlite3
 import warnings
+from contextlib import suppress
 from functools import cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rlviz
+from rlviz.errors import RlvizError
 from rlviz.run.columns import schema
 from tests.exports import SECRET, UTC_NS, Export
 from tests.leaks import leaks
@@ -150,6 +152,21 @@ def test_frames_that_are_given_away_cannot_change_the_run(tmp_path: Path) -> Non
     given = run.kernels()
     given[0, "start_ns"] = -1
     assert run.kernels()["start_ns"].to_list() == [100]
+
+
+@pytest.mark.parametrize("change", ["written again", "gone"])
+def test_a_report_that_changes_after_loading_is_not_mixed_into_the_run(
+    tmp_path: Path, change: str
+) -> None:
+    path = write(tmp_path / "w.sqlite")
+    run = rlviz.load(path)
+    path.unlink()
+    if change == "written again":
+        with Export(path) as export:
+            export.kernel(7000, 8000)
+            export.kernel(9000, 9500)
+    with suppress(RlvizError):  # to refuse is as good
+        assert run.kernels()["start_ns"].to_list() == [100]
 
 
 def test_a_run_says_in_one_line_what_it_is(tmp_path: Path) -> None:
