@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rlviz.run.events import lookup
+from rlviz.reports.gpu_rows import KERNEL, MEMCPY, MEMSET
 from rlviz.run.intervals import intersection, subtraction, union
 from rlviz.run.within import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
+    import numpy as np
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["Activity", "activity_of_lanes", "slices_of_lanes"]
+__all__ = ["Activity", "activity_of_lanes"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,8 @@ class Activity:
     @classmethod
     def together(cls, parts: Sequence[Activity]) -> Activity:
         """Unite what several workers did on one GPU."""
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             union(*joined([part.compute for part in parts])),
             union(*joined([part.communication for part in parts])),
@@ -93,34 +93,12 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
     dict of int to Activity
         By lane; one without GPU rows is absent, since its activity is unknown.
     """
-    communicates = lookup(rules.communication.matches(events.names), events.kernels["short"])
-    kernels = slices_of_lanes(events.kernels)
-    copies, graphs = slices_of_lanes(events.copies), slices_of_lanes(events.graphs)
-    flags = communicates.fill_null(value=False).to_numpy()
-    found: dict[int, Activity] = {}
-    for lane in sorted({*kernels, *copies, *graphs}):
-        place = kernels.get(lane, slice(0, 0))
-        start, end = _times(events.kernels, place)
-        moves = flags[place]
-        compute = [(start[~moves], end[~moves]), _times(events.graphs, graphs.get(lane))]
-        found[lane] = Activity(
-            union(*joined(compute)),
-            union(start[moves], end[moves]),
-            union(*_times(events.copies, copies.get(lane))),
-        )
-    return found
-
-
-def slices_of_lanes(frame: pl.DataFrame) -> dict[int, slice]:
-    """Find where the events of each lane stand: frames of events are sorted by lane."""
-    if frame.is_empty():
-        return {}
-    lane = frame["lane"].to_numpy()
-    first = np.flatnonzero(np.concatenate(([True], lane[1:] != lane[:-1])))
-    last = np.append(first[1:], len(lane))
-    return {int(lane[a]): slice(int(a), int(b)) for a, b in zip(first, last, strict=True)}
-
-
-def _times(frame: pl.DataFrame, place: slice | None) -> Spans:
-    place = place or slice(0, 0)
-    return frame["start_ns"].to_numpy()[place], frame["end_ns"].to_numpy()[place]
+    communicates = rules.communication.matches(events.names).to_numpy()
+    parts: dict[int, list[Activity]] = {}
+    for part in events.parts:
+        is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
+        moves = (part.kind == KERNEL) & communicates[part.name]
+        chosen = (~is_copy & ~moves, moves, is_copy)
+        unions = (union(part.start_ns[these], part.end_ns[these]) for these in chosen)
+        parts.setdefault(part.lane, []).append(Activity(*unions))
+    return {lane: Activity.together(own) for lane, own in sorted(parts.items())}

@@ -90,7 +90,7 @@ class Metrics:
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
         """How both pools worked together, by iteration."""
-        return tuple(self.pools.overlap(iteration) for iteration in self.iterations)
+        return self.pools.overlaps(self.iterations)
 
     @cached_property
     def generation_stragglers(self) -> tuple[GenerationStraggler | None, ...]:

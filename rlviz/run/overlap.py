@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,7 +103,6 @@ class Pools:
             pool: None if pool in self.reasons else self._active(members)
             for pool, members in self._gpus.items()
         }
-        self._product = None if self.reasons else self._busy_product()
 
     def _active(self, members: Sequence[GpuTime]) -> Spans:
         busy = union(*joined([gpu.busy for gpu in members]))
@@ -110,18 +110,27 @@ class Pools:
 
     def _busy_product(self) -> tuple[Int64, Int64]:
         """Busy GPUs of generation times busy GPUs of training, as a step function."""
-        generation, training = (how_many([g.busy for g in m]) for m in self._gpus.values())
-        time = np.union1d(generation[0], training[0])
-        return time, _level_at(*generation, time) * _level_at(*training, time)
+        generation, training = (joined([gpu.busy for gpu in m]) for m in self._gpus.values())
+        time = np.concatenate((*generation, *training))
+        order = np.argsort(time, kind="stable")
+        counts = len(generation[0]), len(generation[1]), len(training[0]), len(training[1])
+        busy = (np.cumsum(np.repeat(s, counts)[order]) for s in ((1, -1, 0, 0), (0, 0, 1, -1)))
+        return time[order], np.prod(list(busy), axis=0)
 
     def other_active_ns(self, pool: str, start: Int64, end: Int64) -> Int64 | None:
         """Measure how long the other pool was active in each window; None: unknown."""
         active = self.active[_OTHER[pool]] if pool in _OTHER else None
         return None if active is None else within(active, start, end)
 
-    def overlap(self, iteration: Iteration) -> Overlap:
-        """Measure how both pools worked together in an iteration."""
-        window = iteration.start_ns, iteration.end_ns
+    def overlaps(self, iterations: Sequence[Iteration]) -> tuple[Overlap, ...]:
+        """Measure how both pools worked together in each iteration."""
+        twins = self._twins(iterations)
+        return tuple(
+            self._overlap((one.start_ns, one.end_ns), twin)
+            for one, twin in zip(iterations, twins, strict=True)
+        )
+
+    def _overlap(self, window: Span, twin: int) -> Overlap:
         reasons = dict(self.reasons)
         for pool, members in self._gpus.items():
             if pool not in reasons and not _captured(members, window):
@@ -135,7 +144,6 @@ class Pools:
         if generation is None or training is None:
             reason = next(reasons[pool] for pool in _OTHER if pool in reasons)
             return Overlap(active_ns, reason=reason)
-        twin = self._twin(window)
         pairs = len(self._gpus["generation"]) * len(self._gpus["training"])
         return Overlap(
             active_ns,
@@ -145,11 +153,17 @@ class Pools:
             exposed_generation_ns=total(*subtraction(*generation, *training)),
         )
 
-    def _twin(self, window: Span) -> int:
-        assert self._product is not None
-        everything = np.array([window[0]]), np.array([window[1]])
-        outside = subtraction(*everything, *clip(*self._refits, *window))
-        return int(integral(*self._product, *outside).sum())
+    def _twins(self, iterations: Sequence[Iteration]) -> list[int]:
+        """Integrate the product of busy GPUs over each iteration, outside of refits."""
+        if self.reasons:
+            return [0] * len(iterations)
+        outside = []
+        for one in iterations:
+            window = np.array([one.start_ns]), np.array([one.end_ns])
+            outside.append(subtraction(*window, *clip(*self._refits, one.start_ns, one.end_ns)))
+        parts = integral(*self._busy_product(), *joined(outside))
+        first = np.cumsum([0, *(len(start) for start, _ in outside)])
+        return [int(parts[i:j].sum()) for i, j in pairwise(first)]
 
 
 def half_busy(gpus: Sequence[GpuTime]) -> Spans:
@@ -175,10 +189,3 @@ def _generation_busy(gpu: GpuTime) -> Spans:
 def _captured(members: Sequence[GpuTime], window: Span) -> bool:
     start, end = np.array([window[0]]), np.array([window[1]])
     return any(int(gpu.captured_in(start, end)[0]) > 0 for gpu in members)
-
-
-def _level_at(time: Int64, level: Int64, at: Int64) -> Int64:
-    if len(time) == 0:
-        return np.zeros(len(at), np.int64)
-    place = np.searchsorted(time, at, side="right") - 1
-    return np.where(place < 0, 0, level[place])

@@ -37,6 +37,8 @@ def disjoint_phases(spans: Mapping[str, Spans]) -> dict[str, Spans]:
     dict of str to (ndarray, ndarray)
         By phase: disjoint ascending spans, none of which overlaps one of another phase.
     """
+    # Ranges without length leave a phase without spans.
+    spans = {name: own for name, own in spans.items() if len(own[0])}
     limits = np.unique(np.concatenate(joined(list(spans.values()))))
     start, end = limits[:-1], limits[1:]
     phase = phase_at(spans, start)

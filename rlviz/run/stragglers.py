@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from rlviz.run.activity import slices_of_lanes
-from rlviz.run.events import lookup
+from rlviz.reports.gpu_rows import KERNEL
 from rlviz.run.intervals import clip
 
 if TYPE_CHECKING:
@@ -17,12 +16,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events
+    from rlviz.run.events import Events, Part
     from rlviz.run.iteration import Iteration, Span
     from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
+    _Collectives = tuple[Int64, Int64, NDArray[np.int32]]
 
 __all__ = [
     "GenerationStraggler",
@@ -117,19 +117,17 @@ class TrainingStragglers:
         phases: Mapping[int, Mapping[str, Spans]],
         rules: Rules,
     ) -> None:
-        names = events.names
-        communicates = rules.communication.matches(names)
-        matched = communicates & names.str.contains(_MATCHED)
         lanes = rows.filter((pl.col("role") == "policy") & pl.col("gpu_data"))
         self._row_of_lane = dict(lanes.select("lane", "row").iter_rows())
         self._phases = phases
-        kernels = events.kernels.filter(
-            lookup(matched, events.kernels["short"]), pl.col("lane").is_in(list(self._row_of_lane))
-        )
-        self._kernels = {
-            lane: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy(), part["short"].to_numpy())
-            for (lane,), part in kernels.partition_by("lane", as_dict=True).items()
-        }
+        names = events.names
+        matched = rules.communication.matches(names) & names.str.contains(_MATCHED)
+        self._collectives: dict[int, list[_Collectives]] = {}
+        for part in events.parts:
+            if part.lane in self._row_of_lane:
+                these = (part.kind == KERNEL) & matched.to_numpy()[part.name]
+                own = part.start_ns[these], part.end_ns[these], part.name[these]
+                self._collectives.setdefault(part.lane, []).append(own)
 
     def of(self, iteration: Iteration) -> TrainingStraggler | str:
         """Find the straggler of an iteration's training, or tell why there is none.
@@ -139,7 +137,7 @@ class TrainingStragglers:
         """
         if iteration.train is None:
             return "no-training-range"
-        found = {lane: self._collectives(lane, iteration.train) for lane in self._row_of_lane}
+        found = {lane: self._starts(lane, iteration.train) for lane in self._row_of_lane}
         lanes = [lane for lane, by_name in found.items() if by_name]
         if len(lanes) < 2:
             return "one-rank"
@@ -155,14 +153,17 @@ class TrainingStragglers:
         starts = np.stack([np.concatenate([found[lane][n] for n in names]) for lane in lanes])
         return _charge(starts, [self._row_of_lane[lane] for lane in lanes])
 
-    def _collectives(self, lane: int, train: Span) -> dict[int, Int64]:
+    def _starts(self, lane: int, train: Span) -> dict[int, Int64]:
         """Find the starts of a rank's collectives inside its own training ranges, by name."""
         own = clip(*self._phases.get(lane, {}).get("training", _NEVER), *train)
-        if lane not in self._kernels or not len(own[0]):
+        if not len(own[0]):
             return {}
-        start, end, name = self._kernels[lane]
-        inside = (start >= own[0][0]) & (end <= own[1][-1])
-        return {int(code): start[inside & (name == code)] for code in np.unique(name[inside])}
+        found: dict[int, list[Int64]] = {}
+        for start, end, name in self._collectives.get(lane, []):
+            inside = (start >= own[0][0]) & (end <= own[1][-1])
+            for code in np.unique(name[inside]):
+                found.setdefault(int(code), []).append(start[inside & (name == code)])
+        return {code: np.sort(np.concatenate(parts)) for code, parts in found.items()}
 
 
 def _charge(starts: Int64, rows: Sequence[int]) -> TrainingStraggler:
@@ -196,12 +197,11 @@ class Stalls:
     """
 
     def __init__(self, events: Events, captured: Mapping[int, Spans]) -> None:
-        self._frames = [
-            (frame, slices_of_lanes(frame))
-            for frame in (events.kernels, events.copies, events.graphs)
-        ]
         self._captured = captured
-        self._work: dict[int, list[Spans]] = {}
+        self._parts: dict[int, list[Part]] = {}
+        for part in events.parts:
+            self._parts.setdefault(part.lane, []).append(part)
+        self._reach: dict[int, list[Int64]] = {}
 
     def of(self, lane: int, update: Span) -> int | None:
         """Measure the first work after an update range minus the last before it.
@@ -212,11 +212,12 @@ class Stalls:
             None where there is no work on both sides inside one capture.
         """
         before, after = [], []
-        for start, reach in self._work_of(lane):
-            first, last = np.searchsorted(start, update)
+        parts = self._parts.get(lane, [])
+        for part, reach in zip(parts, self._reach_of(lane), strict=True):
+            first, last = np.searchsorted(part.start_ns, update)
             # What began before the update is generation, however long it went on.
             before += [int(reach[first - 1])] if first > 0 else []
-            after += [int(start[last])] if last < len(start) else []
+            after += [int(part.start_ns[last])] if last < len(reach) else []
         if not before or not after:
             return None
         stall = max(before), min(after)
@@ -224,18 +225,12 @@ class Stalls:
             return None
         return max(stall[1] - stall[0], 0)
 
-    def _work_of(self, lane: int) -> list[Spans]:
-        """Give starts of a lane's GPU rows, and how far all rows up to each of them reach."""
-        if lane not in self._work:
-            self._work[lane] = [
-                (
-                    frame["start_ns"].to_numpy()[places[lane]],
-                    np.maximum.accumulate(frame["end_ns"].to_numpy()[places[lane]]),
-                )
-                for frame, places in self._frames
-                if lane in places
-            ]
-        return self._work[lane]
+    def _reach_of(self, lane: int) -> list[Int64]:
+        """Tell, per part, how far all GPU rows up to each of them reach."""
+        if lane not in self._reach:
+            parts = self._parts.get(lane, [])
+            self._reach[lane] = [np.maximum.accumulate(part.end_ns) for part in parts]
+        return self._reach[lane]
 
     def _in_one_capture(self, lane: int, first: int, last: int) -> bool:
         start, end = self._captured[lane]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
+from rlviz.reports.gpu_rows import KERNEL
 from rlviz.run.columns import schema
 
 if TYPE_CHECKING:
@@ -41,25 +43,33 @@ def top_kernels(
         ``cuda_gpu_kern_sum`` does: kernels of several streams count side by side, so the sum can
         be more than the busy time.
     """
-    kernels = events.kernels
-    if rows is not None:
-        kernels = kernels.filter(pl.col("row").is_in(list(rows)))
-    start, end = pl.col("start_ns"), pl.col("end_ns")
-    if start_ns is not None:
-        kernels = kernels.filter(end > start_ns)
-        start = pl.max_horizontal(start, pl.lit(start_ns))
-    if end_ns is not None:
-        kernels = kernels.filter(pl.col("start_ns") < end_ns)
-        end = pl.min_horizontal(end, pl.lit(end_ns))
-    length = end - start
-    summed = kernels.group_by("short").agg(
-        pl.len().alias("count"), length.sum().alias("total_ns"), length.max().alias("longest_ns")
-    )
-    named = summed.with_columns(events.texts(summed["short"]).alias("short_name"))
-    total = named["total_ns"].sum()
-    share = pl.col("total_ns") / total if total else pl.lit(None)
+    names = events.names
+    count, total, longest = (np.zeros(len(names), np.int64) for _ in range(3))
+    for part in events.parts:
+        if rows is not None and part.row not in rows:
+            continue
+        inside = part.kind == KERNEL
+        start, end = part.start_ns, part.end_ns
+        if start_ns is not None:
+            inside &= (end > start_ns) | (start == start_ns)
+            start = np.maximum(start, start_ns)
+        if end_ns is not None:
+            inside &= part.start_ns < end_ns
+            end = np.minimum(end, end_ns)
+        name, length = part.name[inside], (end - start)[inside]
+        count += np.bincount(name, minlength=len(names))
+        np.add.at(total, name, length)
+        np.maximum.at(longest, name, length)
+    everything = max(int(total.sum()), 1)
+    columns = {
+        "short_name": names,
+        "count": count,
+        "total_ns": total,
+        "share": total / everything,
+        "longest_ns": longest,
+    }
     return (
-        named.with_columns(share.alias("share"))
-        .select(pl.col(name).cast(dtype) for name, dtype in schema("top_kernels").items())
+        pl.DataFrame(columns, schema=schema("top_kernels"))
+        .filter(pl.col("count") > 0)
         .sort(["total_ns", "short_name"], descending=[True, False])
     )

@@ -40,12 +40,18 @@ def within(spans: Spans, start: Int64, end: Int64) -> Int64:
     >>> within(busy, np.array([5, 0]), np.array([25, 40]))
     array([10, 20])
     """
-    if len(spans[0]) == 0:
+    first, last = spans
+    if len(first) == 0:
         return np.zeros(len(start), np.int64)
-    # As a step function: 1 inside, 0 outside.
-    time = np.ravel(spans, order="F")
-    level = np.tile(np.array([1, 0]), len(spans[0]))
-    return integral(time, level, start, end)
+    sums = np.concatenate(([0], np.cumsum(last - first)))
+
+    def until(at: Int64) -> Int64:
+        place = np.searchsorted(first, at, side="right")
+        # The last interval that began may go on past the moment.
+        over = np.maximum(last[place - 1] - at, 0)
+        return sums[place] - np.where(place > 0, over, 0)
+
+    return until(end) - until(start)
 
 
 def integral(time: Int64, level: Int64, start: Int64, end: Int64) -> Int64:
@@ -55,7 +61,7 @@ def integral(time: Int64, level: Int64, start: Int64, end: Int64) -> Int64:
     ----------
     time, level : ndarray of int64, shape (n,)
         The function is ``level[i]`` from ``time[i]`` on, and 0 before; its last level is 0. `time`
-        ascends.
+        ascends; where it repeats, the last level counts.
     start, end : ndarray of int64, shape (m,)
         The windows.
 
