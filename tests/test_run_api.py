@@ -10,6 +10,7 @@ import warnings
 from contextlib import suppress
 from functools import cache
 from itertools import permutations
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,8 +42,18 @@ FRAMES = [
     "ranges",
     "marks",
     "busy",
+    "phases",
+    "iterations",
+    "summary",
+    "summary_by_gpu",
+    "gaps",
+    "top_kernels",
 ]
 TIMED = ["kernels", "copies", "graphs", "ranges", "marks", "busy"]
+CALLED: dict[str, Callable[[Run], pl.DataFrame]] = {
+    **{name: methodcaller(name) for name in (*TIMED, "phases", "gaps", "summary", "top_kernels")},
+    "summary_by_gpu": lambda run: run.summary(by="gpu"),
+}
 every_frame = pytest.mark.parametrize("name", FRAMES)
 real = sorted(
     [*REPORTS.glob("public/*.sqlite"), *REPORTS.glob("edge/*.sqlite"), *REPORTS.glob("rl-run-*")]
@@ -51,8 +62,7 @@ every_real_report = pytest.mark.parametrize("path", real, ids=lambda path: path.
 
 
 def frame(run: Run, name: str) -> pl.DataFrame:
-    found = getattr(run, name)
-    made: pl.DataFrame = found() if name in TIMED else found
+    made: pl.DataFrame = CALLED[name](run) if name in CALLED else getattr(run, name)
     return made
 
 

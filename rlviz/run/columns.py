@@ -129,6 +129,12 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "kind": Column(_TEXT, "", "push_pop or start_end"),
         "truncated": Column(_FLAG, "", "True: open when the capture ended, so the end is no end"),
     },
+    "projected": {
+        "gpu_start_ns": Column(_INT, "ns", "first start of the GPU work launched in it"),
+        "gpu_end_ns": Column(_INT, "ns", "last end of the GPU work launched in it"),
+        "gpu_busy_ns": Column(_INT, "ns", "union of the GPU work launched in it"),
+        "gpu_events": Column(_INT, "", "kernels, copies, sets and graphs launched in it"),
+    },
     "marks": {
         **_SPAN,
         "name": Column(_TEXT, "", "text of the mark, or <unnamed>"),

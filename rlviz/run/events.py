@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
+from rlviz.reports.launches import read_launches
 from rlviz.reports.read import read_details
 from rlviz.run.nesting import clear_levels, depth
+from rlviz.run.projection import project
 from rlviz.run.workers import owner
 
 if TYPE_CHECKING:
@@ -50,17 +52,18 @@ class Events:
     ) -> None:
         self._reports = reports
         self._offsets_ns = offsets_ns
+        self._windows_ns = windows_ns
         self._codes: dict[str, int] = {}
         self._places = _Places(workers, lanes)
         self.workers = tuple(lane.worker for lane in lanes)
-        recodes = [self._recode(report.names) for report in reports]
+        self._recodes = [self._recode(report.names) for report in reports]
         self.parts = tuple(
             part
             for index, report in enumerate(reports)
-            for part in _parts(index, report, self._places, offsets_ns[index], recodes[index])
+            for part in _parts(index, report, self._places, offsets_ns[index], self._recodes[index])
         )
-        self.ranges = self._annotations("ranges", recodes, windows_ns)
-        self.marks = self._annotations("marks", recodes, windows_ns)
+        self.ranges = self._annotations("ranges", [report.ranges for report in reports])
+        self.marks = self._annotations("marks", [report.marks for report in reports])
 
     @property
     def names(self) -> pl.Series:
@@ -82,6 +85,19 @@ class Events:
         """All graphs that were traced as a whole."""
         return self._details("graphs")
 
+    @cached_property
+    def projected_ranges(self) -> pl.DataFrame:
+        """`ranges` with gpu_start_ns, gpu_end_ns, gpu_busy_ns and gpu_events of each."""
+        frames = [
+            report.ranges
+            if report.ranges is None
+            else report.ranges.hstack(project(report.ranges, read_launches(report)))
+            for report in self._reports
+        ]
+        found = self._annotations("ranges", frames)
+        absent = [pl.lit(None, pl.Int64).alias(c) for c in _PROJECTED if c not in found.columns]
+        return found.with_columns(absent)
+
     def texts(self, codes: pl.Series) -> pl.Series:
         """Look codes up in `names`; null stays null."""
         return lookup(self.names, codes)
@@ -102,22 +118,19 @@ class Events:
         return _sorted(kind, parts)
 
     def _annotations(
-        self,
-        kind: Literal["ranges", "marks"],
-        recodes: Sequence[pl.Series],
-        windows_ns: Sequence[tuple[int, int]],
+        self, kind: Literal["ranges", "marks"], frames: Sequence[pl.DataFrame | None]
     ) -> pl.DataFrame:
+        """Bring ranges or marks of all reports together."""
         parts = []
-        for index, report in enumerate(self._reports):
-            frame = getattr(report, kind)
+        for index, (report, frame) in enumerate(zip(self._reports, frames, strict=True)):
             if frame is None:
                 continue
             threads = self._threads(report)
             placed = self._places.of_ranges(index, frame).join(threads, on="thread", how="left")
-            placed = _shift(placed, self._offsets_ns[index], recodes[index])
+            placed = _shift(placed, self._offsets_ns[index], self._recodes[index])
             if kind == "ranges":
                 known = report.start.duration_ns is not None
-                placed = _close(placed, windows_ns[index][1], known)
+                placed = _close(placed, self._windows_ns[index][1], known)
             parts.append(placed)
         return _nest(_sorted(kind, parts)) if kind == "ranges" else _sorted(kind, parts)
 
@@ -232,7 +245,12 @@ def _shift(frame: pl.DataFrame, offset_ns: int, recode: pl.Series) -> pl.DataFra
         *codes,
         (pl.col("start") + offset_ns).alias("start_ns"),
         (pl.col("end" if "end" in frame.columns else "start") + offset_ns).alias("end_ns"),
-    ).drop("start", "end", strict=False)
+        *(
+            (pl.col(c) + offset_ns).alias(f"{c}_ns")
+            for c in ("gpu_start", "gpu_end")
+            if c in frame.columns
+        ),
+    ).drop("start", "end", "gpu_start", "gpu_end", strict=False)
 
 
 def _close(ranges: pl.DataFrame, window_end_ns: int, window_is_known: bool) -> pl.DataFrame:
@@ -268,6 +286,9 @@ def _nest(ranges: pl.DataFrame) -> pl.DataFrame:
         ranges["lane"].cast(pl.Int64).to_numpy()[overlapping], start[overlapping], end[overlapping]
     )
     return ranges.with_columns(pl.Series("depth", level))
+
+
+_PROJECTED = ("gpu_start_ns", "gpu_end_ns", "gpu_busy_ns", "gpu_events")
 
 
 def _empty(**columns: type[pl.DataType]) -> pl.DataFrame:

@@ -113,12 +113,36 @@ class Run:
         return self._named("graphs", _overlapping(self.events.graphs, row, start_ns, end_ns))
 
     def ranges(
-        self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
+        self,
+        *,
+        row: Rows = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        projected: bool = False,
     ) -> pl.DataFrame:
-        """NVTX ranges, columns as ``COLUMNS["ranges"]``; each once, on its worker's first lane."""
-        found = _overlapping(self.events.ranges, row, start_ns, end_ns)
+        """NVTX ranges; each once, on its worker's first lane.
+
+        Parameters
+        ----------
+        row, start_ns, end_ns
+            As for every method.
+        projected : bool
+            Also give the GPU work that was launched in each push/pop range, by correlation id and
+            thread; the reports are opened again for it. Kernels of the backward pass are launched
+            by a thread of autograd's, so they are in no range of the main thread.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns as ``COLUMNS["ranges"]``, and with `projected` those of
+            ``COLUMNS["projected"]``: null where no GPU work was launched.
+        """
+        events = self.events.projected_ranges if projected else self.events.ranges
+        found = _overlapping(events, row, start_ns, end_ns)
         kind = pl.when(pl.col("push_pop")).then(pl.lit("push_pop")).otherwise(pl.lit("start_end"))
-        return self._named("ranges", _threads(found.with_columns(kind.alias("kind"))))
+        found = _threads(found.with_columns(kind.alias("kind")))
+        extra = list(schema("projected")) if projected else []
+        return self._named("ranges", found).hstack(found.select(extra))
 
     def marks(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
