@@ -30,13 +30,16 @@ def _look(
 
 
 def _text(thing: object) -> str:
-    if isinstance(thing, pl.DataFrame):
-        # nested columns cannot be written as CSV
-        return thing.write_json()
     if isinstance(thing, pl.Series):
-        return thing.to_frame().write_json()
+        thing = thing.to_frame()
+    if isinstance(thing, pl.DataFrame):
+        # numbers hold no secrets, names repeat, and nested columns cannot be written as CSV
+        texts = (thing[c].unique() for c in thing.columns if not thing[c].dtype.is_numeric())
+        return " ".join([*thing.columns, *(text.to_frame().write_json() for text in texts)])
     if isinstance(thing, np.ndarray):
         return str(thing.tolist()) if thing.dtype.kind in "OSU" else ""
+    if isinstance(thing, dict | list | tuple | set | frozenset):
+        return ""  # what is inside is looked at by itself
     if isinstance(thing, bytes | bytearray):
         return bytes(thing).decode("utf-8", "replace")
     return f"{thing!s}\n{thing!r}"

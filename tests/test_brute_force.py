@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # Shrinking loads hundreds of reports; an example of a dozen events is small enough to read.
 quickly = settings(
-    max_examples=25,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],
