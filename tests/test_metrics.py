@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from rlviz.run import thresholds
 from rlviz.run.columns import COLUMNS, PHASE_COLUMNS, schema
 from rlviz.run.intervals import clip, total
 from rlviz.run.stragglers import TrainingStraggler
@@ -370,3 +372,22 @@ def test_what_is_no_window_has_no_kernels_and_no_share() -> None:
     frame = top_kernels(measured("demo").run.events, start_ns=np.iinfo(np.int64).max - 1)
     assert frame.is_empty()
     assert dict(frame.schema) == schema("top_kernels")
+
+
+def test_every_number_and_every_threshold_is_defined_on_its_page() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "definitions.md").read_text("utf-8")
+    frames = ("summary", "summary_by_gpu", "gaps", "top_kernels")
+    numbers = {c for frame in frames for c in COLUMNS[frame] if c.endswith(("_ns", "_s"))}
+    assert {c for c in numbers - {"start_ns", "end_ns"} if f"`{c}`" not in page} == set()
+    seconds = {
+        "0.2 s": thresholds.EDGE_START_NS,
+        "1.5 s": thresholds.EDGE_STOP_NS,
+        "100 µs": thresholds.LAUNCH_NS,
+        "1 ms": thresholds.BUBBLE_NS,
+        "10 ms": thresholds.WAIT_NS,
+    }
+    units = {"s": 10**9, "ms": 10**6, "µs": 10**3}
+    for told, ns in seconds.items():
+        number, unit = told.split()
+        assert float(number) * units[unit] == ns
+        assert told in page
