@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from rlviz.reports.database import NOT_INTEGER, open_database
-from rlviz.reports.read import read_details
+from rlviz.reports.database import NOT_INTEGER
+from rlviz.reports.read import read_details, reopened
 
 if TYPE_CHECKING:
     from rlviz.reports.report import Report
@@ -38,7 +38,7 @@ def read_launches(report: Report) -> pl.DataFrame:
     columns = ["pid", "correlation_id", "start", "end"]
     events = pl.concat([frame.select(columns) for frame in rows if frame is not None] or [_NONE])
     events = events.with_row_index("event").drop_nulls(["pid", "correlation_id"])
-    with open_database(report.path) as database:
+    with reopened(report) as database:
         if not database.has(_RUNTIME, *_COLUMNS):
             calls = _CALLS
         else:

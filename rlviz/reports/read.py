@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rlviz.errors import NotAnExport
+from rlviz.errors import NotAnExport, UnreadableReport
 from rlviz.reports.activity import read_copies, read_graphs, read_kernels
 from rlviz.reports.database import Database, open_database
 from rlviz.reports.gpu_rows import GRAPH, read_gpu_rows
 from rlviz.reports.identity import read_identity, read_start
 from rlviz.reports.nvtx import read_nvtx
 from rlviz.reports.report import Diagnostic, Report
+from rlviz.reports.stamp import stamp_of
 from rlviz.reports.table import Names, Window
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import polars as pl
 
-__all__ = ["Detail", "read_details", "read_report"]
+__all__ = ["Detail", "read_details", "read_report", "reopened"]
 
 Detail: TypeAlias = Literal["kernels", "copies", "graphs"]
 
@@ -50,6 +53,7 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
     UnreadableReport
         The file is damaged or cannot be opened.
     """
+    stamp = stamp_of(path)
     with open_database(path) as database:
         _require_nsys(database)
         start = read_start(database)
@@ -70,6 +74,7 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
             )
         return Report(
             path=path,
+            stamp=stamp,
             key=key or path.name,
             role=role,
             start=start,
@@ -102,13 +107,30 @@ def read_details(report: Report, kind: Detail) -> tuple[pl.DataFrame | None, lis
     Raises
     ------
     UnreadableReport
-        The file is not there any more.
+        The file is not there any more, or it is not the one that was read.
     """
-    with open_database(report.path) as database:
+    with reopened(report) as database:
         names = Names(database, report.names)
         window = Window(report.start.duration_ns)
         # What is left out was told when the report was read.
         return _DETAILS[kind](database, names, window, []), names.texts
+
+
+@contextmanager
+def reopened(report: Report) -> Iterator[Database]:
+    """Open the file of a report again, if it is still the one that was read.
+
+    Raises
+    ------
+    UnreadableReport
+        It is not.
+    """
+    if stamp_of(report.path) != report.stamp:
+        raise UnreadableReport(
+            report.path, "it was changed after it was loaded.", "Load the run again."
+        )
+    with open_database(report.path) as database:
+        yield database
 
 
 _DETAILS = {"kernels": read_kernels, "copies": read_copies, "graphs": read_graphs}

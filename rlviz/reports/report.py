@@ -111,6 +111,8 @@ class Report:
     ----------
     path : Path
         The file it was read from.
+    stamp : tuple of int
+        State of the file when it was read, as of `rlviz.reports.stamp.stamp_of`.
     key : str
         Its name in the run: the path below the folder that all reports share.
     role : str or None
@@ -129,6 +131,7 @@ class Report:
     """
 
     path: Path
+    stamp: tuple[int, ...]
     key: str
     role: str | None
     start: Start
