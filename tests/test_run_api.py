@@ -203,7 +203,7 @@ def test_secrets_of_the_environment_stay_in_the_report(
     tmp_path: Path, generation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RLVIZ_CACHE_DIR", str(tmp_path / "cache"))
-    variables = {"WANDB_API_KEY": SECRET, "RANK": "3", "XRANK": SECRET, "RANK_TOKEN": SECRET}
+    variables = {"XRANK": SECRET, "RANK_TOKEN": SECRET, "RANK": "3", "WANDB_API_KEY": SECRET}
     path = write(tmp_path / "logs" / "w.sqlite", schema=generation, environment=variables)
     assert SECRET.encode() in path.read_bytes()
     run = rlviz.load(path)
