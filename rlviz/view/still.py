@@ -133,7 +133,8 @@ def _draw(
         above = words.head(
             frame, title, scene.subtitle if caption else "", entries, simulated=scene.simulated
         )
-        plot = layout.plot_of(scene, rows, frame, above.end, pixel, whole)
+        foot = bool(marks.line_texts(scene, frame))
+        plot = layout.plot_of(scene, rows, frame, above.end, pixel, whole=whole, foot=foot)
         below = words.tail(frame, scene, plot.end, caption=caption)
         if last or height is None:
             break
@@ -142,14 +143,17 @@ def _draw(
     marks.draw_bands(canvas, frame, plot)
     for kind in ("not_captured", "no_gpu_data"):
         marks.draw_shades(canvas, frame, plot, shades, kind)
+    places = marks.place_ranges(frame, plot, overlays)
+    marks.draw_ranges(canvas, scene, overlays, places)
     marks.draw_activity(canvas, scene, plot, x, columns, pixel)
-    marks.draw_ranges(canvas, scene, frame, plot, overlays)
+    marks.draw_outlines(canvas, scene, frame, overlays, places)
     marks.draw_shades(canvas, frame, plot, shades, "edge")
     marks.draw_lines(canvas, scene, frame, plot)
     draw_range_labels(canvas, scene, frame, plot, overlays)
     draw_brackets(canvas, scene, frame, plot)
     draw_names(canvas, frame, plot)
-    strip.draw_axis(canvas, frame, plot.bottom)
+    if rows:
+        strip.draw_axis(canvas, frame, plot.bottom)
     strip.draw_overview(canvas, frame, plot, pixel)
     strip.draw_legend(canvas, frame, above)
     for part in (above, below):

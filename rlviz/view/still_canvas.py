@@ -37,6 +37,9 @@ Format = Literal["png", "svg", "pdf"]
 # A PNG is never narrower than this: a paper's column would else be printed in coarse pixels.
 _PNG_PX = 1_800
 _PNG_DPI = 150
+_VECTOR_PT = 0.05
+# Colour, line, and lines an inch for letters of a point.
+_HATCH = {"edge": ("boundary", "/", 50), "no_gpu_data": ("shade", "x", 30)}
 _SVG_FONT = f"font-family: '{FAMILY}'"
 
 _NOT_OURS = {"backend", "backend_fallback"}
@@ -68,8 +71,8 @@ def dots_per_inch(width_in: float, kind: Format) -> float:
 
 
 def pixel_pt(width_in: float, kind: Format) -> float:
-    """Give the grid in points that edges lie on: a pixel's, or a hundredth of a point."""
-    return 72.0 / dots_per_inch(width_in, kind) if kind == "png" else 0.01
+    """Give the grid in points that edges lie on: a pixel's, or one too fine to be seen."""
+    return 72.0 / dots_per_inch(width_in, kind) if kind == "png" else _VECTOR_PT
 
 
 def boxes(left: Float, top: Float, right: Float, bottom: Float) -> Path:
@@ -123,8 +126,10 @@ class Canvas:
         smooth = self.kind != "png"
         self._add(path, facecolor=self._color(color), alpha=alpha, antialiased=smooth, snap=False)
 
-    def hatch(self, path: Path, color: str, pattern: str) -> None:
-        """Fill a path with a pattern of lines."""
+    def hatch(self, path: Path, kind: str, letter: float) -> None:
+        """Fill a path with the lines of a kind of shade; denser where letters are smaller."""
+        color, line, density = _HATCH[kind]
+        pattern = line * round(density / letter)
         self._add(path, facecolor="none", hatchcolor=self._color(color), hatch=pattern)
 
     def lines(
@@ -212,6 +217,8 @@ class Canvas:
     def _add(self, path: Path, **style: Any) -> None:  # noqa: ANN401 - matplotlib's own
         if np.size(path.vertices) == 0:
             return
+        if self.kind != "png":  # more digits would only make the file larger
+            path = Path(np.round(np.asarray(path.vertices, float), 2), path.codes)
         look = {"edgecolor": "none", "linewidth": 0.0, **style}
         made = PathPatch(path, transform=self._transform, zorder=self._next(), **look)
         self.figure.add_artist(made)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.view.still_canvas import boxes
+from rlviz.view.still_layout import brackets_in
 from rlviz.view.still_text import clean, duration, fit, width_pt
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ __all__ = ["draw_brackets", "draw_names", "draw_range_labels"]
 # Letters have two thirds of their size above the baseline: half of it centres them.
 _HALF_LETTER = 0.36
 _SMALLEST = 4.8
+_LINE = 1.25
 _LEAST_ROOM = 2.5
+_LEAST_LETTERS = 5
 _LONGEST_NUMBER = 9
 
 
@@ -70,13 +73,8 @@ def _pool_names(canvas: Canvas, frame: Frame, plot: Plot) -> None:
 
 def draw_brackets(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot) -> None:
     """Draw the brackets of iterations over their pools, dashed where one is partial."""
-    start, end = frame.window
     for pool in plot.pools:
-        own = [
-            bracket
-            for bracket in scene.brackets
-            if bracket.pool == pool.pool.name and bracket.left < end and bracket.right > start
-        ]
+        own = brackets_in(scene, pool.pool.name, frame.window)
         for partial in (False, True):
             some = [bracket for bracket in own if bracket.partial == partial]
             _bracket_lines(canvas, frame, pool, some, partial=partial)
@@ -106,38 +104,61 @@ def _bracket_lines(
 def _bracket_texts(
     canvas: Canvas, frame: Frame, pool: PlacedPool, line: float, brackets: list[Bracket]
 ) -> None:
-    """Write the texts of brackets: as much as fits over each, else its number where none is."""
+    """Write as much of their texts as fits over the brackets of a line; the same of each."""
     size = 1.05 * frame.letter
-    name = pool.pool.name
+    start, end = frame.window
+    color = "muted" if pool.pool.name == "other" else pool.pool.name
+    spans = [(frame.x(max(b.left, start)), frame.x(min(b.right, end))) for b in brackets]
+    # Where one pool does both, a number alone does not tell which of them it counts.
+    both = pool.pool.name == "colocated"
+    forms = [_bracket_forms(bracket.text, both=both) for bracket in brackets]
+    rooms = [right - left - 0.3 * size for left, right in spans]
+    fitting = [
+        next((i for i, f in enumerate(own) if width_pt(f, size, bold=True) <= room), len(own))
+        for own, room in zip(forms, rooms, strict=True)
+    ]
+    # One that a window or the capture cut short does not shorten the others' texts.
+    usual = float(np.median(rooms))
+    common = max(f for f, room in zip(fitting, rooms, strict=True) if room >= 0.6 * usual)
     taken: list[tuple[float, float]] = []
-    for within in (True, False):
-        for bracket in brackets:
-            left = frame.x(max(bracket.left, frame.window[0]))
-            right = frame.x(min(bracket.right, frame.window[1]))
-            # "Gen 3 (weights 3)", "Gen 3", "3".
-            head = clean(bracket.text.split("  ")[0])
-            forms = [clean(bracket.text), head, head.split(" ")[-1]]
-            text = fit(forms, right - left - 0.3 * size, size, bold=True)
-            if bool(text) != within or len(forms[-1]) > _LONGEST_NUMBER:
-                continue
-            text = text or forms[-1]
-            half = width_pt(text, size, bold=True) / 2
-            middle = min(max((left + right) / 2, frame.left + half), frame.right - half)
-            place = middle - half - 0.25 * size, middle + half + 0.25 * size
-            if any(place[0] < end and start < place[1] for start, end in taken):
-                continue
+    # Those that fit, then numbers beside them, where many iterations leave no room for each.
+    for i in sorted(range(len(brackets)), key=lambda i: fitting[i] == len(forms[i])):
+        text = forms[i][min(max(fitting[i], common), len(forms[i]) - 1)]
+        if len(text) > _LONGEST_NUMBER:
+            text = fit([text], rooms[i], size, bold=True)
+        half = width_pt(text, size, bold=True) / 2
+        middle = sum(spans[i]) / 2
+        middle = min(max(middle, frame.left + half), frame.right - half)
+        place = middle - half - 0.25 * size, middle + half + 0.25 * size
+        if text and not any(place[0] < right and left < place[1] for left, right in taken):
             taken.append(place)
-            color = "muted" if name == "other" else name
             y = line - 0.5 * frame.letter
             canvas.text(middle, y, text, size, color, align="center", bold=True)
+
+
+def _bracket_forms(text: str, *, both: bool) -> tuple[str, str, str]:
+    """Give "Gen 3 (weights 3)", "Gen 3" and "3", or "G3" where there is a "T3" too."""
+    head = clean(text.split("  ")[0])
+    word, _, number = head.rpartition(" ")
+    return clean(text), head, f"{word[:1]}{number}" if both else number
 
 
 @dataclass(frozen=True)
 class _Label:
     x: float
     y: float
+    name: str
     text: str
     width: float
+
+    def repeats(self, above: list[_Label]) -> bool:
+        """Whether a label of the row above says the same in the same place."""
+        return any(
+            self.name == other.name
+            and self.x < other.x + other.width
+            and other.x < self.x + self.width
+            for other in above
+        )
 
 
 def draw_range_labels(
@@ -149,9 +170,14 @@ def draw_range_labels(
     if size < _SMALLEST:
         return
     labels: list[_Label] = []
+    above: list[_Label] = []
     for placed in plot.rows:
         own = np.flatnonzero(overlays.row == placed.row.row)
-        labels += _labels_of_row(scene, frame, placed, overlays, own, size)
+        found = list(_labels_of_row(scene, frame, placed, overlays, own, size))
+        # In low rows a label hides the activity: once is enough for ranges below each other.
+        low = placed.bottom - placed.top < 2 * _LINE * size
+        labels += [label for label in found if not (low and label.repeats(above))]
+        above = found
     x = np.array([label.x for label in labels], float)
     y = np.array([label.y for label in labels], float)
     width = np.array([label.width for label in labels], float)
@@ -173,7 +199,7 @@ def _labels_of_row(
 ) -> Iterator[_Label]:
     """Give the labels of a row that fit into their range and beside each other."""
     band = placed.bottom - placed.top
-    line = 1.25 * size
+    line = _LINE * size
     taken: list[list[tuple[float, float]]] = [[] for _ in range(max(int(band / line), 1))]
     start, end = frame.window
     for i in own:
@@ -187,13 +213,14 @@ def _labels_of_row(
         if overlays.count[i] > 1:
             told = f"{overlays.count[i]:,} ranges"
         forms = _forms(scene.names[overlays.name[i]], told, low=len(taken) == 1)
-        text = fit(forms, right - left, size)
+        text = fit(forms, right - left, size, least=_LEAST_LETTERS)
         until = left + width_pt(text, size)
         if not text or any(left < b + size and a < until + size for a, b in taken[slot]):
             continue
         taken[slot].append((left, until))
         low = (band - line) / 2 if len(taken) == 1 else slot * line
-        yield _Label(left, placed.top + low + 0.95 * size, text, until - left)
+        name = scene.names[overlays.name[i]]
+        yield _Label(left, placed.top + low + 0.95 * size, name, text, until - left)
 
 
 def _forms(name: str, told: str, *, low: bool) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlviz.view.sizes import BAND
 from rlviz.view.still_text import Ticks, clean, fit, ticks, width_pt
 
 if TYPE_CHECKING:
@@ -13,23 +15,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rlviz.view.scene import Overview, PoolBand, Row, Scene
+    from rlviz.view.scene import Bracket, Overview, PoolBand, Row, Scene
 
     Float = NDArray[np.float64]
 
 __all__ = [
-    "BANDS",
     "Frame",
     "PlacedPool",
     "PlacedRow",
     "Plot",
+    "brackets_in",
     "frame_of",
     "letter_size",
+    "natural_pitch",
+    "pitch_for",
     "plot_of",
 ]
-
-BANDS = 0.82
-"""The part of a row's height that its band takes, as in the notebook's chart."""
 
 # A paper's column takes small letters, a figure that GitHub shrinks to half its width does not.
 _COLUMN_IN, _WIDE_IN = 3.35, 12.0
@@ -166,7 +167,7 @@ def natural_pitch(count: int, letter: float) -> float:
     >>> [round(natural_pitch(rows, 10.0)) for rows in (2, 8, 16, 64, 128)]
     [36, 33, 22, 9, 7]
     """
-    return letter * min(3.6, max(0.72, 3.3 * (8 / max(count, 1)) ** 0.6))
+    return letter * min(3.6, max(0.72, 3.3 * math.pow(8 / max(count, 1), 0.6)))
 
 
 def frame_of(
@@ -188,7 +189,7 @@ def frame_of(
         The frame's edges are multiples of it.
     """
     letter = letter_size(width / 72)
-    size = max(min(letter, BANDS * pitch - 0.4), _SMALLEST_LABEL)
+    size = max(min(letter, BAND * pitch - 0.4), _SMALLEST_LABEL)
     margin, strip, gap = 0.8 * letter, 1.5 * letter, 0.8 * letter
     labels, hosts = _labels(rows, size, 0.3 * width - margin - strip - gap)
     label_width = _widest(labels, size)
@@ -232,16 +233,17 @@ def _busy(row: Row, *, narrow: bool) -> str:
 
 
 def _labels(rows: Sequence[Row], size: float, room: float) -> tuple[list[str], list[str]]:
-    """Write labels and hosts into `room`: shorter labels, then no hosts, then labels cut short."""
+    """Write labels and hosts into `room`, or the part of them that tells the rows apart."""
     hosts = [_host(row.host) for row in rows]
     nothing = [""] * len(rows)
-    known = len({row.label for row in rows})
-    for shown in (hosts, nothing):
-        taken = _widest(shown, 0.9 * size)
-        left_over = room - (taken + size if taken else 0.0)
-        for form in _FORMS:
+    known = len({(row.label, row.host) for row in rows})
+    for form in (_full, _worker, _device):
+        for shown in (hosts, nothing):
+            taken = _widest(shown, 0.9 * size)
+            left_over = room - (taken + size if taken else 0.0)
             labels = [form(row.label) for row in rows]
-            if len(set(labels)) == known and _widest(labels, size) <= left_over:
+            apart = len(set(zip(labels, shown, strict=True))) == known
+            if apart and _widest(labels, size) <= left_over:
                 return labels, shown
     return [fit([_full(row.label)], room, size) for row in rows], nothing
 
@@ -251,15 +253,12 @@ def _full(label: str) -> str:
     return "\u00a0 ".join(clean(part) for part in label.split("  "))
 
 
-def _without_word(label: str) -> str:
-    return _full(label).removeprefix("GPU ")
-
-
 def _worker(label: str) -> str:
     return clean(label.split("  ")[-1])
 
 
-_FORMS = (_full, _without_word, _worker)
+def _device(label: str) -> str:
+    return clean(label.split("  ")[0])
 
 
 def _host(host: str) -> str:
@@ -274,7 +273,9 @@ def plot_of(
     frame: Frame,
     top: float,
     pixel: float,
+    *,
     whole: tuple[float, float],
+    foot: bool,
 ) -> Plot:
     """Place what stands below each other.
 
@@ -292,9 +293,10 @@ def plot_of(
         Edges of rows are multiples of it.
     whole : (float, float)
         Seconds that the overview shows.
+    foot : bool
+        Whether boundary lines have texts below the rows.
     """
     letter = frame.letter
-    start, end = frame.window
     y = top
     placed: list[PlacedRow] = []
     pools: list[PlacedPool] = []
@@ -302,23 +304,19 @@ def plot_of(
         members = [row for row in rows if row.pool == pool.name]
         if not members:
             continue
-        own = [
-            b for b in scene.brackets if b.pool == pool.name and b.left < end and b.right > start
-        ]
         brackets = {}
         y += 0.3 * letter
-        for at in sorted({bracket.y for bracket in own}):
+        for at in sorted({bracket.y for bracket in brackets_in(scene, pool.name, frame.window)}):
             brackets[at] = y + 1.45 * letter
             y += 2.05 * letter
         y = y if brackets else y + (0.3 if pools else 1.2) * letter
         first = _snap(y, pixel)
         for row in members:
             y = _snap(y, pixel)
-            placed.append(PlacedRow(row, y, _snap(y + BANDS * frame.pitch, pixel)))
+            placed.append(PlacedRow(row, y, _snap(y + BAND * frame.pitch, pixel)))
             y += frame.pitch
         pools.append(PlacedPool(pool, first, placed[-1].bottom, brackets))
-    written = any(line.text and start <= line.at < end for line in scene.lines)
-    bottom = _snap(y + (1.0 if written else 0.2) * letter, pixel)
+    bottom = _snap(y + (1.0 if foot else 0.2) * letter, pixel)
     y = bottom + 1.9 * letter
     strips: list[tuple[Overview, float, float]] = []
     shown = {pool.pool.name for pool in pools}
@@ -337,6 +335,12 @@ def plot_of(
         # The plot's own axis serves a strip that shows the same.
         end=y + (1.7 * letter if strips and whole != frame.window else 0.0),
     )
+
+
+def brackets_in(scene: Scene, pool: str, window: tuple[float, float]) -> list[Bracket]:
+    """Give the brackets of a pool that reach into a window."""
+    start, end = window
+    return [b for b in scene.brackets if b.pool == pool and b.left < end and b.right > start]
 
 
 def _snap(y: float, pixel: float) -> float:

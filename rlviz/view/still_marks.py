@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.view.scene import Bars, Scene, Shade
+    from rlviz.view.scene import Bars, Line, Scene, Shade
     from rlviz.view.still_canvas import Canvas
     from rlviz.view.still_layout import Frame, Plot
 
@@ -31,18 +31,24 @@ __all__ = [
     "draw_activity",
     "draw_bands",
     "draw_lines",
+    "draw_outlines",
     "draw_ranges",
     "draw_shades",
+    "line_texts",
+    "place_ranges",
     "ranges_in",
     "shades_in",
 ]
 
-_HATCH = {"edge": "/////", "no_gpu_data": "xxx"}
 _COLUMNS = 1_500
 _LEAST_PT = 0.6
+_LEAST_RANGE = 0.25
 
 Columns = dict[int, tuple["Float", "Int64"]]
 """Busy share and colour of each column, by row number."""
+
+Places = tuple["Float", "Float", "Float", "Float"]
+"""Left, top, right and bottom."""
 
 
 def columns_in(
@@ -111,7 +117,7 @@ def draw_shades(
     if kind == "not_captured":
         canvas.area(path, "shade", alpha=0.55)
     else:
-        canvas.hatch(path, "boundary" if kind == "edge" else "shade", _HATCH[kind])
+        canvas.hatch(path, kind, frame.letter)
 
 
 def draw_activity(
@@ -131,38 +137,44 @@ def draw_activity(
         canvas.area(joined(own), COLORS[scene.colors[code]])
 
 
-def draw_ranges(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot, overlays: Overlays) -> None:
-    """Draw the ranges, translucent, with an outline; a side that lies elsewhere stays open."""
-    if not len(overlays.left):
-        return
+def place_ranges(frame: Frame, plot: Plot, overlays: Overlays) -> Places:
+    """Give the places of ranges: left, top, right and bottom in points."""
     top, bottom = _heights(plot, overlays)
-    start, end = frame.window
-    left = frame.xs(np.maximum(overlays.left, start))
-    right = frame.xs(np.minimum(overlays.right, end))
-    has_left = overlays.left >= start
-    has_right = (overlays.right <= end) & ~overlays.truncated
-    thin = np.maximum(right - left, 0.25)
-    right = left + thin
-    width = 0.06 * frame.letter
+    left = frame.xs(np.maximum(overlays.left, frame.window[0]))
+    right = np.minimum(np.maximum(frame.xs(overlays.right), left + _LEAST_RANGE), frame.right)
+    return left, top, right, bottom
+
+
+def draw_ranges(canvas: Canvas, scene: Scene, overlays: Overlays, places: Places) -> None:
+    """Fill the ranges, translucent, below the activity: its colours are those of the legend."""
     for code in np.unique(overlays.color):
-        color = COLORS[scene.colors[code]]
         for depth in np.unique(overlays.depth[overlays.color == code]):
             # Ranges of one depth lie side by side: one path, and still each is translucent.
             own = (overlays.color == code) & (overlays.depth == depth)
-            canvas.area(boxes(left[own], top[own], right[own], bottom[own]), color, alpha=0.18)
+            path = boxes(*(edge[own] for edge in places))
+            canvas.area(path, COLORS[scene.colors[code]], alpha=0.2)
+
+
+def draw_outlines(
+    canvas: Canvas, scene: Scene, frame: Frame, overlays: Overlays, places: Places
+) -> None:
+    """Draw the outlines of ranges over the activity; a side that lies elsewhere stays open."""
+    left, top, right, bottom = places
+    start, end = frame.window
+    width = 0.06 * frame.letter
+    begins = overlays.left >= start
+    closes = (overlays.right <= end) & ~overlays.truncated
+    for code in np.unique(overlays.color):
         # An outline thicker than the range itself would be a bar.
-        own = (overlays.color == code) & (thin > 5 * width)
-        x0, x1, y0, y1 = left[own], right[own], top[own], bottom[own]
-        open_l, open_r = own & has_left, own & has_right
-        sides = (
-            (x0, x1, y0, y0),
-            (x0, x1, y1, y1),
-            (left[open_l], left[open_l], top[open_l], bottom[open_l]),
-            (right[open_r], right[open_r], top[open_r], bottom[open_r]),
-        )
-        x0, x1, y0, y1 = (np.concatenate(side) for side in zip(*sides, strict=True))
+        own = (overlays.color == code) & (right - left > 5 * width)
+        first, last = own & begins, own & closes
+        x0 = np.concatenate([left[own], left[own], left[first], right[last]])
+        x1 = np.concatenate([right[own], right[own], left[first], right[last]])
+        y0 = np.concatenate([top[own], bottom[own], top[first], top[last]])
+        y1 = np.concatenate([top[own], bottom[own], bottom[first], bottom[last]])
         # Darker than the activity below it, or lighter where the page is dark.
-        canvas.lines((x0, x1), (y0, y1), canvas.mixed(color, 0.3), width)
+        color = canvas.mixed(COLORS[scene.colors[code]], 0.3)
+        canvas.lines((x0, x1), (y0, y1), color, width)
 
 
 def _heights(plot: Plot, overlays: Overlays) -> tuple[Float, Float]:
@@ -182,16 +194,30 @@ def _heights(plot: Plot, overlays: Overlays) -> tuple[Float, Float]:
 
 def draw_lines(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot) -> None:
     """Draw the boundaries of iterations and refits through all rows, with their texts."""
-    start, end = frame.window
-    found = sorted((one for one in scene.lines if start <= one.at <= end), key=lambda line: line.at)
+    found = _lines_in(scene, frame)
     for kind in ("boundary", "refit"):
         x = np.array([frame.x(line.at) for line in found if line.kind == kind], float)
         y = np.full(len(x), plot.top), np.full(len(x), plot.bottom)
         canvas.lines((x, x), y, kind, 0.08 * frame.letter, dashes=(4.0, 3.0), alpha=0.9)
-    size = 0.8 * frame.letter
-    for i, line in enumerate(found):
-        x0 = frame.x(line.at) + 0.3 * frame.letter
-        x1 = frame.x(found[i + 1].at) if i + 1 < len(found) else frame.right
-        text = clean(line.text)
-        if width_pt(text, size) <= x1 - x0 - 0.3 * frame.letter:
-            canvas.text(x0, plot.bottom - 0.3 * frame.letter, text, size, "refit")
+    for x0, text in line_texts(scene, frame):
+        canvas.text(x0, plot.bottom - 0.3 * frame.letter, text, 0.8 * frame.letter, "refit")
+
+
+def line_texts(scene: Scene, frame: Frame) -> list[tuple[float, str]]:
+    """Give the texts of boundaries that fit before the next, with their left edges."""
+    found = _lines_in(scene, frame)
+    if not found:
+        return []
+    ends = [*(frame.x(line.at) for line in found[1:]), frame.right]
+    air = 0.3 * frame.letter
+    placed = []
+    for line, end in zip(found, ends, strict=True):
+        x, text = frame.x(line.at) + air, clean(line.text)
+        if text and x + width_pt(text, 0.8 * frame.letter) + air <= end:
+            placed.append((x, text))
+    return placed
+
+
+def _lines_in(scene: Scene, frame: Frame) -> list[Line]:
+    start, end = frame.window
+    return sorted((one for one in scene.lines if start <= one.at <= end), key=lambda one: one.at)

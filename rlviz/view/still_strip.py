@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_axis", "draw_legend", "draw_overview"]
 
-_HATCH = {"edge": "//////", "no_gpu_data": "xxxx"}
-
 
 def draw_axis(canvas: Canvas, frame: Frame, y: float) -> None:
     """Draw the time axis below the plot."""
@@ -120,6 +118,6 @@ def _swatch(canvas: Canvas, entry: Entry, x: float, y: float, letter: float) -> 
     elif entry.kind == "not_captured":
         canvas.area(path, "shade", alpha=0.55)
     else:
-        canvas.hatch(path, "boundary" if entry.kind == "edge" else "shade", _HATCH[entry.kind])
+        canvas.hatch(path, entry.kind, 0.8 * letter)
     if entry.kind in border:
         canvas.frame(left[0], top[0], right[0], bottom[0], border[entry.kind], 0.07 * letter)

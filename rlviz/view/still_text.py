@@ -6,15 +6,13 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING
 
-from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ft2font import LoadFlags
+from matplotlib.font_manager import FontProperties, findfont
+from matplotlib.ft2font import FT2Font, LoadFlags
 
 from rlviz.view.legible import legible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from matplotlib.ft2font import FT2Font
 
 __all__ = ["FAMILY", "Ticks", "clean", "duration", "fit", "ticks", "width_pt", "wrap"]
 
@@ -53,7 +51,8 @@ def width_pt(text: str, size: float, *, bold: bool = False) -> float:
 @cache
 def _font(bold: bool) -> FT2Font:
     weight = "bold" if bold else "normal"
-    font = get_font(findfont(FontProperties(family=FAMILY, weight=weight)))
+    # A font of our own: the size of matplotlib's is that of whatever was drawn last.
+    font = FT2Font(findfont(FontProperties(family=FAMILY, weight=weight)))
     font.set_size(100, 72)
     return font
 
@@ -68,7 +67,9 @@ def _advance(character: str, bold: bool) -> float:
     return glyph.linearHoriAdvance / 65536 / 100
 
 
-def fit(variants: Sequence[str], room: float, size: float, *, bold: bool = False) -> str:
+def fit(
+    variants: Sequence[str], room: float, size: float, *, bold: bool = False, least: int = 3
+) -> str:
     """Give the first of `variants` that fits into `room` points, else the last one cut short.
 
     Parameters
@@ -79,11 +80,13 @@ def fit(variants: Sequence[str], room: float, size: float, *, bold: bool = False
         Points.
     bold : bool
         Bold characters are wider.
+    least : int
+        Characters that a text which is cut short keeps.
 
     Returns
     -------
     str
-        Empty when not even three characters and an ellipsis fit.
+        Empty when not even `least` characters and an ellipsis fit.
 
     Examples
     --------
@@ -96,7 +99,7 @@ def fit(variants: Sequence[str], room: float, size: float, *, bold: bool = False
         if width_pt(text, size, bold=bold) <= room:
             return text
     cut = _start(variants[-1], room - width_pt("…", size, bold=bold), size, bold=bold)
-    return f"{cut}…" if len(cut) >= 3 else ""
+    return f"{cut}…" if len(cut) >= least else ""
 
 
 def _start(text: str, room: float, size: float, *, bold: bool) -> str:

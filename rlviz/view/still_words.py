@@ -69,8 +69,8 @@ class Words:
         """Write the lines and the tag; the legend's marks are drawn by who draws marks."""
         if self.tag is not None:
             right, y, size = self.tag
-            canvas.text(right - 0.5 * size, y, _TAG, size, "alert", align="right", bold=True)
             left = right - size - width_pt(_TAG, size, bold=True)
+            canvas.text((left + right) / 2, y, _TAG, size, "alert", align="center", bold=True)
             canvas.frame(left, y - 1.1 * size, right, y + 0.4 * size, "alert", 0.09 * size)
         for line in self.lines:
             canvas.text(
