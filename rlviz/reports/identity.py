@@ -164,18 +164,9 @@ def _threads(database: Database) -> dict[int, str]:
 
 def _gpus(database: Database, visible: str | None) -> dict[tuple[int, int], Gpu]:
     """GPUs by (pid, deviceId); pid -1 stands for every process of the report."""
-    table = "TARGET_INFO_GPU"
-    if not database.has(table, "id"):
-        return {}
-    cells = [
-        f'CAST("{c}" AS TEXT)' if c in database.tables[table] else "NULL"
-        for c in ("uuid", "busLocation", "name")
-    ]
-    order = '"cuDevice"' if "cuDevice" in database.tables[table] else "NULL"
-    query = f"SELECT id, {order}, {', '.join(cells)} FROM \"{table}\" WHERE typeof(id) = 'integer'"
     by_id: dict[int, Gpu] = {}
     by_ordinal: dict[int, Gpu] = {}
-    for key, ordinal, uuid, bus, name in database.rows(query):
+    for key, ordinal, uuid, bus, name in _listed_gpus(database):
         gpu = Gpu(_text(uuid), _text(bus), _text(name))
         by_id[int(str(key))] = gpu
         if isinstance(ordinal, int):
@@ -184,18 +175,37 @@ def _gpus(database: Database, visible: str | None) -> dict[tuple[int, int], Gpu]
     return known or {(-1, device): gpu for device, gpu in _visible(by_ordinal, visible).items()}
 
 
-def _by_process(database: Database, gpus: dict[int, Gpu]) -> dict[tuple[int, int], Gpu]:
-    if not database.has("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid"):
-        return {}
-    rows = database.rows(
-        "SELECT gpuId, cudaId, pid FROM TARGET_INFO_CUDA_DEVICE WHERE typeof(gpuId) = 'integer'"
-        " AND typeof(cudaId) = 'integer' AND typeof(pid) = 'integer'"
+def _listed_gpus(database: Database) -> list[tuple[object, ...]]:
+    table = "TARGET_INFO_GPU"
+    if not database.has(table, "id"):
+        return []
+    columns = database.tables[table]
+    order = '"cuDevice"' if "cuDevice" in columns else "NULL"
+    texts = [_text_cell(columns, column) for column in ("uuid", "busLocation", "name")]
+    return database.rows(
+        f"SELECT id, {order}, {', '.join(texts)} FROM \"{table}\" WHERE typeof(id) = 'integer'"
     )
-    return {
-        (int(str(pid)), int(str(device))): gpus[int(str(gpu))]
-        for gpu, device, pid in rows
-        if int(str(gpu)) in gpus
-    }
+
+
+def _by_process(database: Database, gpus: dict[int, Gpu]) -> dict[tuple[int, int], Gpu]:
+    table = "TARGET_INFO_CUDA_DEVICE"
+    if not database.has(table, "gpuId", "cudaId", "pid"):
+        return {}
+    # The device's own uuid (nsys 2025.6 and later) tells also where the list of GPUs is missing.
+    rows = database.rows(
+        f"SELECT gpuId, cudaId, pid, {_text_cell(database.tables[table], 'uuid')} FROM {table}"
+        " WHERE typeof(cudaId) = 'integer' AND typeof(pid) = 'integer'"
+    )
+    found = {}
+    for gpu, device, pid, uuid in rows:
+        listed = gpus.get(gpu) if isinstance(gpu, int) else None
+        if listed is not None or uuid:
+            found[int(str(pid)), int(str(device))] = listed or Gpu(_text(uuid))
+    return found
+
+
+def _text_cell(columns: frozenset[str], column: str) -> str:
+    return f'CAST("{column}" AS TEXT)' if column in columns else "NULL"
 
 
 def _visible(gpus: dict[int, Gpu], visible: str | None) -> dict[int, Gpu]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
+    from rlviz.run.iteration import Span
     from rlviz.run.iterations import Story
     from rlviz.run.rules import Rules
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["NO_PHASE", "all_phases", "marked_ranges", "phase_at", "phase_spans"]
 
 NO_PHASE = -1
+
+_NEVER = np.empty(0, np.int64), np.empty(0, np.int64)
 
 # Where ranges of several phases are open at once, the one that interrupts the others tells: weights
 # arrive while requests are in flight, and what only prepares gives way to what it prepares.
@@ -73,19 +76,18 @@ def all_phases(ranges: pl.DataFrame, story: Story, rows: pl.DataFrame) -> pl.Dat
         Columns as ``COLUMNS["phases"]``; in the order of rows and time.
     """
     marked = {
-        phase: set(ranges.filter(pl.col("phase") == phase)["lane"])
-        for phase in ("generation", "refit")
+        (lane, phase): (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
+        for (lane, phase), part in ranges.partition_by(["lane", "phase"], as_dict=True).items()
     }
+    work = [
+        *(("generation", lane, span) for _, s in story.segments for lane, span in s.items()),
+        *(("refit", lane, span) for refit in story.refits for lane, span in refit.sends.items()),
+    ]
+    # Also one range of many can be missing: what was open when the capture began is in no report.
     told = [
-        (lane, *span, "generation")
-        for _, segment in story.segments
-        for lane, span in segment.items()
-        if lane not in marked["generation"]
-    ] + [
-        (lane, *span, "refit")
-        for refit in story.refits
-        for lane, span in refit.sends.items()
-        if lane not in marked["refit"]
+        (lane, *span, phase)
+        for phase, lane, span in work
+        if not _meets(marked.get((lane, phase), _NEVER), span)
     ]
     columns = {"lane": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64, "phase": pl.String}
     by_kernels = pl.DataFrame(told, schema=columns, orient="row").with_columns(
@@ -96,6 +98,10 @@ def all_phases(ranges: pl.DataFrame, story: Story, rows: pl.DataFrame) -> pl.Dat
     by_range = ranges.with_columns(pl.lit("range").alias("source"))
     both = pl.concat([by_range, by_kernels.select(by_range.columns)])
     return both.with_columns(_iteration_at(both["start_ns"], story)).sort("row", "lane", "start_ns")
+
+
+def _meets(spans: Spans, span: Span) -> bool:
+    return bool(((spans[0] < span[1]) & (spans[1] > span[0])).any())
 
 
 def _iteration_at(at: pl.Series, story: Story) -> pl.Series:
@@ -162,8 +168,8 @@ def phase_at(spans: Mapping[str, Spans], at: Int64) -> Int64:
     """
     result = np.full(len(at), NO_PHASE)
     for phase in reversed(_PRECEDENCE):
-        if phase in spans:
-            start, end = spans[phase]
+        start, end = spans.get(phase, _NEVER)
+        if len(start):
             place = np.searchsorted(start, at, side="right") - 1
             inside = (place >= 0) & (at < end[place])
             result[inside] = PHASES.index(phase)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 __all__ = ["PHASES", "POOLS", "ROLES", "TRAINING_ROLES", "Pattern", "Rules", "pool_of"]
 
@@ -26,6 +27,9 @@ ROLES = (
 TRAINING_ROLES = ("policy", "reference", "critic")
 POOLS = ("generation", "training", "colocated", "other")
 PHASES = ("generation", "logprobs", "training", "refit", "reward", "other")
+
+# So few texts are matched faster by Python than they are brought into a column.
+_MANY = 200
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,22 @@ class Pattern:
         """Tell which texts match as a whole; in one pass, since a run can hold a million names."""
         if not self.globs:
             return pl.repeat(value=False, n=len(texts), dtype=pl.Boolean, eager=True)
-        alternatives = "|".join(map(_regex, self.globs))
-        return texts.str.contains(f"^(?s:{alternatives})$")
+        return texts.str.contains(self._expression)
+
+    def matches_any(self, texts: Collection[str]) -> bool:
+        """Tell whether any of some texts matches as a whole."""
+        if len(texts) > _MANY:
+            return bool(self.matches(pl.Series(list(texts), dtype=pl.String)).any())
+        matches = self._compiled.match
+        return bool(self.globs) and any(matches(text) for text in texts)
+
+    @cached_property
+    def _expression(self) -> str:
+        return rf"\A(?s:{'|'.join(map(_regex, self.globs))})\z"
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._expression.replace(r"\z", r"\Z"))
 
 
 @dataclass(frozen=True)
@@ -95,14 +113,14 @@ class Rules:
     first_step: tuple[re.Pattern[str], ...] = ()
     communication: Pattern = Pattern()
 
-    def role(self, ranges: Iterable[str], processes: Iterable[str], file: str) -> str:
+    def role(self, ranges: Collection[str], processes: Collection[str], file: str) -> str:
         """Tell a worker's role: by its ranges first, its process next, its file's name last.
 
         Parameters
         ----------
-        ranges : iterable of str
+        ranges : collection of str
             Distinct names of its NVTX ranges.
-        processes : iterable of str
+        processes : collection of str
             Names of its process and threads.
         file : str
             Name of its report, without folder and suffix.
@@ -122,9 +140,8 @@ class Rules:
         'generation'
         """
         for kind, texts in (("ranges", ranges), ("processes", processes), ("files", [file])):
-            named = pl.Series(list(texts), dtype=pl.String)
             for rule in self.roles:
-                if getattr(rule, kind).matches(named).any():
+                if getattr(rule, kind).matches_any(texts):
                     return rule.role
         return "unknown"
 

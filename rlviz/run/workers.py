@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lane", "Worker", "find_lanes", "find_workers", "owner"]
 
+_RANK = re.compile(r"[0-9]{1,9}")
 _CAPTURE_NUMBER = re.compile(r"\.\d+$")
 # Two captures of one session tell its launch within some ns of each other.
 _SAME_LAUNCH_NS = 1_000
@@ -137,7 +138,7 @@ def _gpu(report: Report, pid: int | None, device: int) -> Gpu:
 
 def _rank(report: Report) -> int | None:
     rank = report.identity.environment.get("RANK", "")
-    return int(rank) if rank.isdigit() else None
+    return int(rank) if _RANK.fullmatch(rank) else None
 
 
 def _same_session_worker(

@@ -9,6 +9,7 @@ import polars as pl
 
 from rlviz.levels.coverage import Coverage
 from rlviz.run.capture import captured_by_row
+from rlviz.run.edges import edges_by_row
 from rlviz.view.activity import draw_activity
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
@@ -48,6 +49,7 @@ def compose(run: Run) -> Scene:
     """
     busy = _busy(run)
     captured = captured_by_row(run.rows, run.reports)
+    edges = edges_by_row(run.rows, run.reports)
     rows, pools, height = place_rows(run, busy, captured)
     view_ns = _first_view(run, busy, captured)
     first_ns, last_ns = _limits(captured, view_ns)
@@ -68,7 +70,7 @@ def compose(run: Run) -> Scene:
         pools=pools,
         bars=draw_activity(run, rows, view_ns),
         overlays=draw_overlays(run, rows, view_ns),
-        shades=tuple(shade_rows(rows, captured, (first_ns, last_ns))),
+        shades=tuple(shade_rows(rows, captured, edges, (first_ns, last_ns))),
         brackets=draw_brackets(run, pools),
         lines=draw_lines(run),
         overview=_overview(rows, busy, view_ns),

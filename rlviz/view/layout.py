@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["place_rows", "shade_rows"]
 
-# Starting and stopping a capture blocks the program: idle time in these parts is no bubble.
-_EDGE_START_NS = 200_000_000
-_EDGE_STOP_NS = 1_500_000_000
 _POOL_HEAD_PX = 40
 _FOOT_PX = 16
 
@@ -70,7 +67,10 @@ def place_rows(
 
 
 def shade_rows(
-    rows: Sequence[Row], captured: Mapping[int, Spans], limits: tuple[int, int]
+    rows: Sequence[Row],
+    captured: Mapping[int, Spans],
+    edges: Mapping[int, Spans],
+    limits: tuple[int, int],
 ) -> Iterator[Shade]:
     """Shade what was not captured, the edges of captures, and rows without GPU data.
 
@@ -78,8 +78,8 @@ def shade_rows(
     ----------
     rows : sequence of Row
         Rows in their places.
-    captured : mapping of int to (ndarray, ndarray)
-        Captured spans by row.
+    captured, edges : mapping of int to (ndarray, ndarray)
+        Captured spans, and edges of captures, by row.
     limits : (int, int)
         First and last nanosecond of the chart.
     """
@@ -88,7 +88,7 @@ def shade_rows(
         own = captured[row.row]
         yield from _shades(row, subtraction(*everything, *own), "not_captured")
         if row.gpu_data:
-            yield from _shades(row, _edges(own), "edge")
+            yield from _shades(row, edges[row.row], "edge")
         else:
             yield from _shades(row, clip(*own, *limits), "no_gpu_data")
 
@@ -131,14 +131,6 @@ def _details(lanes: Sequence[dict[str, object]]) -> dict[str, str]:
         "rank": ", ".join(str(lane["rank"]) for lane in lanes if lane["rank"] is not None),
     }
     return {key: str(value) for key, value in known.items() if value}
-
-
-def _edges(captured: Spans) -> Spans:
-    """First and last part of each capture; the two of a short one do not overlap."""
-    start, end = captured
-    opening = np.minimum(start + _EDGE_START_NS, end)
-    closing = np.maximum(end - _EDGE_STOP_NS, opening)
-    return np.ravel((start, closing), order="F"), np.ravel((opening, end), order="F")
 
 
 def _shades(row: Row, spans: Spans, kind: str) -> Iterator[Shade]:
