@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from rlviz.levels.coverage import Coverage
 from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
 from rlviz.view.activity import draw_activity
+from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
@@ -54,9 +54,9 @@ def compose(run: Run) -> Scene:
     view_ns = _first_view(run, busy, captured)
     first_ns, last_ns = _limits(captured, view_ns)
     return Scene(
-        title=_title(run),
-        subtitle=_subtitle(rows, view_ns),
-        caption=_caption(run),
+        title=title_of(run),
+        subtitle=subtitle_of(run, rows, view_ns),
+        caption=caption_of(run),
         simulated=run.simulated,
         start_s=view_ns[0] / 1e9,
         end_s=view_ns[1] / 1e9,
@@ -75,7 +75,7 @@ def compose(run: Run) -> Scene:
         lines=draw_lines(run),
         overview=_overview(rows, busy, view_ns),
         iterations=iteration_windows(run),
-        notes=_notes(run),
+        notes=notes_of(run),
     )
 
 
@@ -123,46 +123,3 @@ def _overview(
             share = np.mean(shares, axis=0) / widths
             found.append(Overview(pool, edges / 1e9, share))  # type: ignore[arg-type]
     return tuple(found)
-
-
-def _title(run: Run) -> str:
-    gpus = run.rows.filter(pl.col("gpu_data"))["row"].n_unique()
-    rows = run.rows["row"].n_unique()
-    hosts = run.rows["host"].n_unique()
-    what = _counted(gpus, "GPU") if gpus else f"{_counted(rows, 'worker')} without GPU rows"
-    return f"RL run · {_counted(hosts, 'host')} · {what}"
-
-
-def _subtitle(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
-    parts = [f"{(view_ns[1] - view_ns[0]) / 1e9:.1f} s"]
-    for pool in _OVERVIEW_POOLS:
-        shares = [r.busy_share for r in rows if r.pool == pool and r.busy_share is not None]
-        if shares:
-            parts.append(f"{pool} GPUs busy {100 * sum(shares) / len(shares):.0f} % of the capture")
-    return " · ".join(parts)
-
-
-def _caption(run: Run) -> str:
-    read = run.reports.filter(pl.col("status") != "unreadable")
-    versions = sorted(set(read["nsys_version"].drop_nulls()))
-    clock = "not aligned" if run.start_utc_ns is None else "aligned by UTC at collection start"
-    nsys = f" · nsys {', '.join(versions)}" if versions else ""
-    return f"{clock} · {len(read)} of {len(run.reports)} reports{nsys}"
-
-
-def _notes(run: Run) -> tuple[str, ...]:
-    """Diagnostics by kind: what is an error or a warning, with how many reports it concerns."""
-    serious = run.diagnostics.filter(pl.col("severity") != "info")
-    notes = []
-    for (kind,), part in serious.partition_by("kind", as_dict=True).items():
-        where = "" if len(part) == 1 and part["report"][0] is None else f" ({_where(part)})"
-        notes.append(f"{kind}{where}: {part['message'][0]}")
-    return tuple(notes)
-
-
-def _where(part: pl.DataFrame) -> str:
-    return str(part["report"][0]) if len(part) == 1 else f"{len(part)} reports"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,110 @@
+"""What is said above and below the chart: the run, its numbers, what to trust."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlviz.run.run import Run
+    from rlviz.view.scene import Row
+
+__all__ = ["caption_of", "notes_of", "subtitle_of", "title_of"]
+
+_POOLS = ("generation", "training", "colocated")
+
+
+def title_of(run: Run) -> str:
+    """Name the run: who made it, how large it is, which steps it holds."""
+    framework = run.framework
+    parts = ["RL run" if framework in (None, "plain") else f"{framework} run"]
+    if hosts := run.rows["host"].drop_nulls().n_unique():
+        parts.append(_counted(hosts, "host"))
+    gpus = run.rows.filter(pl.col("gpu_data"))["row"].n_unique()
+    rows = run.rows["row"].n_unique()
+    parts.append(_counted(gpus, "GPU") if gpus else _counted(rows, "worker") + " without GPU rows")
+    numbers = [i.number for i in run.story.iterations]
+    if numbers:
+        first, last = min(numbers), max(numbers)
+        parts.append(f"step {first}" if first == last else f"steps {first} to {last}")
+    return " · ".join(parts)
+
+
+def subtitle_of(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
+    """Sum the run up: means over its complete iterations, else how busy its GPUs were."""
+    complete = run.summary().filter(~pl.col("partial"))
+    if complete.is_empty():
+        return _busy(rows, view_ns)
+    numbers = sorted(set(complete["iteration"]))
+    mean = _mean_s(complete.unique("iteration", maintain_order=True)["duration_ns"])
+    which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"mean of {len(numbers)} iterations"
+    parts = [f"{which}: {mean}"]
+    generation = complete.filter(pl.col("pool") == "generation")
+    if len(generation) and not generation["overlap_ns"].null_count():
+        share = _sum(generation["overlap_ns"]) / max(_sum(generation["active_ns"]), 1)
+        parts.append(f"overlap {100 * share:.0f} % of generation")
+        parts.append(f"exposed generation {_mean_s(generation['exposed_generation_ns'])}")
+    bubbles = [text for pool in _POOLS if (text := _bubbles(complete, pool))]
+    if bubbles:
+        parts.append("bubbles: " + ", ".join(bubbles))
+    refits = (generation if len(generation) else complete)["refit_ns"].drop_nulls()
+    if len(refits):
+        parts.append(f"refit {_mean_s(refits)}")
+    return " · ".join(parts)
+
+
+def caption_of(run: Run) -> str:
+    """Say how times were aligned, and how many reports were read."""
+    read = run.reports.filter(pl.col("status") != "unreadable")
+    versions = sorted(set(read["nsys_version"].drop_nulls()))
+    clock = "not aligned" if run.start_utc_ns is None else "aligned by UTC at collection start"
+    nsys = f" · nsys {', '.join(versions)}" if versions else ""
+    return f"{clock} · {len(read)} of {len(run.reports)} reports{nsys}"
+
+
+def notes_of(run: Run) -> tuple[str, ...]:
+    """Say what is wrong: errors and warnings, one line a kind, with the reports it concerns."""
+    serious = run.diagnostics.filter(pl.col("severity") != "info")
+    notes = []
+    for (kind,), part in serious.partition_by("kind", as_dict=True).items():
+        of_run = len(part) == 1 and part["report"][0] is None
+        where = f" ({part['report'][0]})" if len(part) == 1 else f" ({len(part)} reports)"
+        notes.append(f"{kind}{'' if of_run else where}: {part['message'][0]}")
+    return tuple(notes)
+
+
+def _busy(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
+    parts = [f"{(view_ns[1] - view_ns[0]) / 1e9:.1f} s"]
+    for pool in _POOLS:
+        shares = [r.busy_share for r in rows if r.pool == pool and r.busy_share is not None]
+        if shares:
+            parts.append(f"{pool} GPUs busy {100 * sum(shares) / len(shares):.0f} % of the capture")
+    return " · ".join(parts)
+
+
+def _bubbles(complete: pl.DataFrame, pool: str) -> str:
+    """Give the share of bubbles in the time that was looked at, edges left out."""
+    own = complete.filter(pl.col("pool") == pool)
+    columns = ("busy_ns", "idle_launch_ns", "idle_short_ns", "idle_wait_ns")
+    if own.is_empty() or any(own[c].null_count() for c in (*columns, "bubble_ns")):
+        return ""
+    looked_at = sum(_sum(own[column]) for column in columns)
+    return f"{pool} {100 * _sum(own['bubble_ns']) / max(looked_at, 1):.0f} %"
+
+
+def _sum(times_ns: pl.Series) -> int:
+    return int(times_ns.sum())
+
+
+def _mean_s(times_ns: pl.Series) -> str:
+    mean = _sum(times_ns) / len(times_ns)
+    if mean >= 10**10:
+        return f"{mean / 1e9:.1f} s"
+    return f"{mean / 1e9:.2f} s" if mean >= 10**8 else f"{mean / 1e6:.1f} ms"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
