@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rlviz.view.palette import Theme
 
     Float = NDArray[np.float64]
+    Rectangles = tuple[Float, Float, Float, Float]
 
 __all__ = ["Canvas", "Format", "boxes", "pixel_pt", "settings"]
 
@@ -38,8 +39,8 @@ Format = Literal["png", "svg", "pdf"]
 _PNG_PX = 1_800
 _PNG_DPI = 150
 _VECTOR_PT = 0.05
-# Colour, line, and lines an inch for letters of a point.
-_HATCH = {"edge": ("boundary", "/", 50), "no_gpu_data": ("shade", "x", 30)}
+# Colour, directions (1 rises to the right), and space between lines for letters of a point.
+_HATCH = {"edge": ("boundary", (1,), 0.75), "no_gpu_data": ("shade", (1, -1), 1.1)}
 _SVG_FONT = f"font-family: '{FAMILY}'"
 
 _NOT_OURS = {"backend", "backend_fallback"}
@@ -50,7 +51,6 @@ _SETTINGS: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "rlviz",
     "path.simplify": False,
-    "hatch.linewidth": 0.6,
     "text.hinting": "no_hinting",  # letters as wide as they were measured
     "font.family": [FAMILY],
 }
@@ -91,6 +91,28 @@ def boxes(left: Float, top: Float, right: Float, bottom: Float) -> Path:
     return Path(corners.reshape(-1, 2), np.tile(np.array(one, np.uint8), len(corners)))
 
 
+def _diagonals(
+    left: Float, top: Float, right: Float, bottom: Float, spacing: float, direction: int
+) -> Float:
+    """Give the ends of the diagonals of a sheet that lie in rectangles, two points a line."""
+    # A line is where y + direction * x = c; c is counted for the whole sheet, so that the lines
+    # of neighbours meet.
+    sides = (
+        np.minimum(direction * left, direction * right),
+        np.maximum(direction * left, direction * right),
+    )
+    first = np.ceil((top + sides[0]) / spacing).astype(np.int64)
+    last = np.floor((bottom + sides[1]) / spacing).astype(np.int64)
+    count = np.maximum(last - first + 1, 0)
+    which = np.repeat(np.arange(len(left)), count)
+    within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+    c = (first[which] + within) * spacing
+    at_top, at_bottom = (c - top[which]) * direction, (c - bottom[which]) * direction
+    x0 = np.maximum(left[which], np.minimum(at_top, at_bottom))
+    x1 = np.minimum(right[which], np.maximum(at_top, at_bottom))
+    return np.column_stack([x0, c - direction * x0, x1, c - direction * x1]).reshape(-1, 2)
+
+
 class Canvas:
     """A figure that is drawn upon in points, y downwards.
 
@@ -126,11 +148,21 @@ class Canvas:
         smooth = self.kind != "png"
         self._add(path, facecolor=self._color(color), alpha=alpha, antialiased=smooth, snap=False)
 
-    def hatch(self, path: Path, kind: str, letter: float) -> None:
-        """Fill a path with the lines of a kind of shade; denser where letters are smaller."""
-        color, line, density = _HATCH[kind]
-        pattern = line * round(density / letter)
-        self._add(path, facecolor="none", hatchcolor=self._color(color), hatch=pattern)
+    def hatch(self, rectangles: Rectangles, kind: str, letter: float) -> None:
+        """Fill rectangles with the lines of a kind of shade; closer where letters are smaller."""
+        # Not matplotlib's hatches: those are a tile of one size, and some viewers of PDF lack them.
+        color, directions, spacing = _HATCH[kind]
+        parts = [_diagonals(*rectangles, spacing * letter, d) for d in directions]
+        ends = np.concatenate(parts)
+        codes = np.tile(np.array([Path.MOVETO, Path.LINETO], np.uint8), len(ends) // 2)
+        self._add(
+            Path(ends, codes),
+            facecolor="none",
+            edgecolor=self._color(color),
+            linewidth=0.06 * letter,
+            capstyle="butt",
+            snap=False,
+        )
 
     def lines(
         self,

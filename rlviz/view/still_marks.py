@@ -108,16 +108,16 @@ def draw_shades(
     places = {placed.row.row: placed for placed in plot.rows}
     own = [shade for shade in shades if shade.kind == kind]
     start, end = frame.window
-    path = boxes(
+    rectangles = (
         np.array([frame.x(max(shade.left, start)) for shade in own], float),
         np.array([places[shade.row].top for shade in own], float),
         np.array([frame.x(min(shade.right, end)) for shade in own], float),
         np.array([places[shade.row].bottom for shade in own], float),
     )
     if kind == "not_captured":
-        canvas.area(path, "shade", alpha=0.55)
+        canvas.area(boxes(*rectangles), "shade", alpha=0.55)
     else:
-        canvas.hatch(path, kind, frame.letter)
+        canvas.hatch(rectangles, kind, frame.letter)
 
 
 def draw_activity(

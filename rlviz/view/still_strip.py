@@ -118,6 +118,6 @@ def _swatch(canvas: Canvas, entry: Entry, x: float, y: float, letter: float) -> 
     elif entry.kind == "not_captured":
         canvas.area(path, "shade", alpha=0.55)
     else:
-        canvas.hatch(path, entry.kind, 0.8 * letter)
+        canvas.hatch((left, top, right, bottom), entry.kind, 0.8 * letter)
     if entry.kind in border:
         canvas.frame(left[0], top[0], right[0], bottom[0], border[entry.kind], 0.07 * letter)
