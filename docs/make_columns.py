@@ -39,6 +39,10 @@ _ABOUT = {
     ),
     "phases": "A row per phase of a worker: what its ranges say that it did.",
     "iterations": "A row per iteration, one window for both pools.",
+    "findings": (
+        "A row per finding, the one to look at first on top; the kinds are in "
+        "[Findings](findings.md)."
+    ),
     "diagnostics": (
         "A row per trouble; the kinds are in [Reading reports](reading-reports.md#diagnostics)."
     ),

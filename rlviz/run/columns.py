@@ -219,6 +219,16 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "share": Column(_REAL, "", "total_ns as a share of that of all kernels"),
         "longest_ns": Column(_INT, "ns", "the longest of them in the window"),
     },
+    "findings": {
+        "rank": Column(_INT, "", "1 is the one to look at first"),
+        "kind": Column(_TEXT, "", "what it is, a word of docs/findings.md"),
+        "iteration": Column(_INT, "", "iteration that it is about; null: the whole run"),
+        "row": Column(_CODE, "", "row that it is about; null: the whole pool"),
+        "start_ns": Column(_INT, "ns", "where to look: start, since the run's start"),
+        "end_ns": Column(_INT, "ns", "where to look: end, since the run's start"),
+        "lost_ns": Column(_INT, "ns", "wall-clock time lost per complete iteration, mean"),
+        "text": Column(_TEXT, "", "one sentence with its numbers and the name of the row"),
+    },
     "diagnostics": {
         "severity": Column(_TEXT, "", "error, warning or info"),
         "report": Column(_TEXT, "", "report it is about; null when about the run"),

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from rlviz.run.columns import schema
+from rlviz.run.findings import find, findings_frame
 from rlviz.run.intervals import clip, union
 from rlviz.run.metrics import Metrics
 from rlviz.run.phases import phase_spans
@@ -252,6 +253,14 @@ class Run:
     ) -> pl.DataFrame:
         """Kernels by the time they take in the window, columns as ``COLUMNS["top_kernels"]``."""
         return top_kernels(self.events, rows=_wanted(row), start_ns=start_ns, end_ns=end_ns)
+
+    @cached_property
+    def findings(self) -> pl.DataFrame:
+        """What costs the run time, worst first, columns as ``COLUMNS["findings"]``.
+
+        Each has its number, its row and its place on the time axis; docs/findings.md defines them.
+        """
+        return findings_frame(find(self))
 
     @property
     def framework(self) -> str | None:

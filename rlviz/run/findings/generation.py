@@ -1,0 +1,248 @@
+"""Generation GPUs that end late: slow ones, and those with a long tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from rlviz.reports.gpu_rows import GRAPH, KERNEL
+from rlviz.run.findings.finding import Finding, percent, spoken
+from rlviz.run.findings.turns import LOST_SHARE, Loss
+from rlviz.run.intervals import clip, union
+from rlviz.run.within import joined, within
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.run.findings.turns import Turns
+    from rlviz.run.iteration import Iteration, Span
+
+    Int64 = NDArray[np.int64]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["late_generation"]
+
+SLOWER = 1.15
+"""A GPU is slow when its kernels take this much longer than those of the same name elsewhere: twice
+as much as clocks of healthy GPUs and batches of different sizes make of it."""
+
+LONELY_SHARE = 0.6
+"""A GPU that is busy for less than this after the others ended has only few requests left."""
+
+HIDDEN_SHARE = 0.1
+"""A GPU that ends this much of an iteration late is named even where training hides it: another
+split of the GPUs would bring it out."""
+
+_FEWEST_KERNELS = 5  # of a name, for its mean to say something
+
+
+@dataclass(frozen=True)
+class _Late:
+    """The end of a segment: half of the GPUs have ended, the last one goes on."""
+
+    iteration: Iteration
+    row: int
+    half_ns: int
+    waits_from_ns: int
+    end_ns: int
+    others: int
+
+    @property
+    def waited(self) -> Loss:
+        return Loss(self.iteration, self.end_ns - self.waits_from_ns, (self.half_ns, self.end_ns))
+
+    @property
+    def late(self) -> Loss:
+        return Loss(self.iteration, self.end_ns - self.half_ns, (self.half_ns, self.end_ns))
+
+
+def late_generation(turns: Turns) -> tuple[list[Finding], Spans]:
+    """Find the generation GPUs that end segments late.
+
+    Parameters
+    ----------
+    turns : Turns
+        The iterations.
+
+    Returns
+    -------
+    findings : list of Finding
+        Of the kinds generation-straggler and long-tail.
+    waited : (ndarray, ndarray)
+        What they account for: spans in which nobody trains and a GPU of theirs goes on.
+    """
+    found, waited = [], []
+    rest = _late_ends(turns)
+    while rest:
+        own = _worst_row(rest)
+        # Where no GPU alone is worth it, all are: a tail can be another one's each time.
+        chosen = next((some for some in (own, rest) if _matters(turns, some)), None)
+        if chosen is None:
+            break
+        if (finding := _finding(turns, chosen)) is not None:
+            found.append(finding)
+            waited += [(one.waits_from_ns, one.end_ns) for one in chosen]
+        rest = [one for one in rest if one not in chosen]
+    spans = np.array(waited, np.int64).reshape(-1, 2)
+    return found, union(spans[:, 0], spans[:, 1])
+
+
+def _late_ends(turns: Turns) -> list[_Late]:
+    """Give the late end of each iteration's segment."""
+    if any(gpu.unknown for gpu in turns.metrics.generation_gpus):
+        return []
+    found = []
+    for iteration in turns.iterations:
+        ends: dict[int, int] = {}
+        for lane, (_, end) in sorted(iteration.segment.items()):
+            row = turns.metrics.row_of_lane[lane]
+            ends[row] = max(end, ends.get(row, end))
+        if len(ends) < 2:
+            continue
+        last = max(ends, key=lambda row: ends[row])
+        half = sorted(ends.values())[(len(ends) - 1) // 2]
+        begin = _trained_until(turns, half, ends[last])
+        # A few of a wide spread are not alone; those in the last half of it go on with the last.
+        others = sum(2 * end > half + ends[last] for row, end in ends.items() if row != last)
+        found.append(_Late(iteration, last, half, begin, ends[last], others))
+    return found
+
+
+def _trained_until(turns: Turns, half: int, end: int) -> int:
+    """Tell from when on nobody trains while the last GPU goes on: what training hides is free."""
+    if turns.training is None:
+        return half
+    trained = clip(*turns.training, half, end)
+    return int(trained[1][-1]) if len(trained[1]) else half
+
+
+def _worst_row(late: Sequence[_Late]) -> list[_Late]:
+    """Give those of the row that costs most; where training hides all, of the latest."""
+    by_row: dict[int, list[_Late]] = {}
+    for one in late:
+        by_row.setdefault(one.row, []).append(one)
+    return max(
+        by_row.values(),
+        key=lambda own: (sum(o.waited.ns for o in own), sum(o.late.ns for o in own)),
+    )
+
+
+def _matters(turns: Turns, late: Sequence[_Late]) -> bool:
+    waited = sum(one.waited.ns for one in late) / len(turns.iterations)
+    hidden = sum(one.late.ns for one in late) / len(turns.iterations)
+    return turns.share(waited) >= LOST_SHARE or turns.share(hidden) >= HIDDEN_SHARE
+
+
+def _finding(turns: Turns, late: Sequence[_Late]) -> Finding | None:
+    cost, lateness = turns.cost([o.waited for o in late]), turns.cost([o.late for o in late])
+    if cost is None or lateness is None:
+        return None
+    shown = cost if cost.share >= LOST_SHARE else lateness
+    row = next(one.row for one in late if one.iteration is shown.worst.iteration)
+    slower = _slower(turns, row, [one.iteration for one in late if one.row == row])
+    lonely = _busy_share(turns, late)
+    is_slow = slower is not None and slower >= SLOWER
+    if is_slow:
+        why = f"its kernels take {slower:.1f} times as long as theirs"
+    elif lonely < LONELY_SHARE:
+        why = f"it is busy for {percent(lonely)} of that, as with a few long requests"
+    else:
+        why = "its kernels are as fast as theirs: it had more to generate"
+    own = sum(one.row == row for one in late)
+    mean_ns = sum(one.late.ns for one in late) / len(late)
+    others = max(one.others for one in late)
+    text = (
+        f"{turns.label(row)} ends last in {own} of {len(turns.iterations)} iterations, "
+        f"{spoken(mean_ns)} after half of the generation GPUs"
+        + (f" (with up to {others} more)" if others else "")
+        + f"; {why}. "
+        + (
+            f"Nothing trains meanwhile for {cost.said}."
+            if shown is cost
+            else "Training hides it: it costs next to nothing as the run is split now."
+        )
+    )
+    return Finding(
+        "generation-straggler" if is_slow or lonely >= LONELY_SHARE else "long-tail",
+        text,
+        cost.mean_ns,
+        *shown.worst.span,
+        shown.number,
+        row,
+    )
+
+
+def _busy_share(turns: Turns, late: Sequence[_Late]) -> float:
+    """Tell how much of the time after the others ended the late GPUs were busy."""
+    busy = {
+        gpu.row: union(
+            *joined([a.busy for lane, a in gpu.lanes.items() if gpu.roles[lane] == "generation"])
+        )
+        for gpu in turns.metrics.generation_gpus
+        if gpu.row in {one.row for one in late}
+    }
+    parts = [within(busy[o.row], np.array([o.half_ns]), np.array([o.end_ns])) for o in late]
+    length = sum(one.late.ns for one in late)
+    return int(np.concatenate(parts).sum()) / length if length else 1.0
+
+
+def _slower(turns: Turns, row: int, iterations: Sequence[Iteration]) -> float | None:
+    """Tell how many times as long the kernels of a GPU take as those of its siblings.
+
+    Returns
+    -------
+    float or None
+        Of the ratios by name the middle one, each with the weight of the time that it takes on the
+        GPU. A name's is the ratio of geometric means, on which a few long kernels, or a full batch
+        and an empty one in another mixture, have little bearing. None: nothing to compare.
+    """
+    lengths = [
+        _lengths(turns, lane, [i.segment[lane] for i in iterations if lane in i.segment])
+        for lane in sorted({lane for iteration in iterations for lane in iteration.segment})
+    ]
+    if not lengths:
+        return None
+    usual = (
+        pl.concat(lengths)
+        .filter(pl.col("ns") > 0)
+        .group_by("row", "lane", "name")
+        .agg(pl.col("ns").log().mean().alias("log"), pl.col("ns").sum(), pl.len().alias("count"))
+        .filter(pl.col("count") >= _FEWEST_KERNELS)
+        .with_columns((pl.col("row") == row).alias("own"))
+        .group_by("own", "name")
+        .agg(pl.col("log").median(), pl.col("ns").sum())
+    )
+    own, siblings = (usual.filter(pl.col("own") == which) for which in (True, False))
+    both = own.join(siblings, on="name").with_columns(
+        (pl.col("log") - pl.col("log_right")).exp().alias("ratio")
+    )
+    if both.is_empty():
+        return None
+    both = both.sort("ratio")
+    weight = both["ns"].to_numpy().cumsum()
+    return float(both["ratio"][int(np.searchsorted(weight, weight[-1] / 2))])
+
+
+def _lengths(turns: Turns, lane: int, segments: Sequence[Span]) -> pl.DataFrame:
+    """Give the lengths of a lane's kernels and graphs in its segments, by name."""
+    events = turns.run.events
+    communicates = turns.run.rules.communication.matches(events.names).to_numpy()
+    names: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    lengths: list[Int64] = [np.empty(0, np.int64)]
+    for part in events.parts:
+        if part.lane != lane:
+            continue
+        for start, end in segments:
+            i, j = np.searchsorted(part.start_ns, (start, end))
+            kind, name = part.kind[i:j], part.name[i:j]
+            computes = (kind == GRAPH) | ((kind == KERNEL) & ~communicates[name])
+            names.append(name[computes])
+            lengths.append((part.end_ns[i:j] - part.start_ns[i:j])[computes])
+    return pl.DataFrame({"name": np.concatenate(names), "ns": np.concatenate(lengths)}).select(
+        pl.lit(turns.metrics.row_of_lane[lane]).alias("row"), pl.lit(lane).alias("lane"), pl.all()
+    )

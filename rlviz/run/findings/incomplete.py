@@ -1,0 +1,158 @@
+"""What the trace lacks, so that numbers are unknown or cannot be trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rlviz.run.findings.finding import Finding
+from rlviz.run.gpu_time import LOST_GRAPHS, NO_GPU_DATA
+from rlviz.run.overlap import NO_GPUS
+from rlviz.run.rules import TRAINING_ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlviz.run.run import Run
+
+__all__ = ["incomplete_trace", "ranks_are_missing"]
+
+_MISSING_RANKS = "missing-ranks"
+_NOTHING = "nothing-traced"
+_NOT_ALIGNED = "not-aligned"
+# A file that is no export at all is no report that is missing.
+_UNREAD = ("unreadable", "unfinished-capture", "export-needed")
+_MOST_NAMES = 3
+
+
+def incomplete_trace(run: Run) -> list[Finding]:
+    """Say what the trace lacks, what is lacking most first.
+
+    Nothing is said of workers that have no part in pool numbers, such as a controller.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    """
+    said = [
+        *_missing_ranks(run),
+        *_unread(run),
+        *_untraced(run),
+        *_without_gpu_rows(run),
+        *_without_graphs(run),
+        *_without_a_pool(run),
+        *_not_aligned(run),
+    ]
+    place = _hull(run)
+    return [Finding("incomplete-trace", text, None, *place, row=row) for text, row in said]
+
+
+def ranks_are_missing(run: Run) -> bool:
+    """Tell whether a rank that others work with left no report."""
+    return not run.diagnostics.filter(pl.col("kind") == _MISSING_RANKS).is_empty()
+
+
+def _missing_ranks(run: Run) -> list[tuple[str, int | None]]:
+    missing = run.diagnostics.filter(pl.col("kind") == _MISSING_RANKS)
+    return [(message, None) for message in missing["message"]]
+
+
+def _unread(run: Run) -> list[tuple[str, int | None]]:
+    lost = [report for kind in _UNREAD for report in _reports_with(run, kind)]
+    if not lost:
+        return []
+    text = f"{_reports(lost)} could not be read: what is in it is in no number."
+    return [(text, None)]
+
+
+def _untraced(run: Run) -> list[tuple[str, int | None]]:
+    lost = _reports_with(run, _NOTHING)
+    if not lost:
+        return []
+    text = f"In {_reports(lost, '')} nothing was traced: what its process did is unknown."
+    return [(text, None)]
+
+
+def _without_gpu_rows(run: Run) -> list[tuple[str, int | None]]:
+    blind = _reports_with(run, NO_GPU_DATA)
+    if blind and not run.rows["gpu_data"].any():
+        return [("No report has GPU rows: busy and idle time of every GPU are unknown.", None)]
+    own = run.rows.explode("report").filter(
+        pl.col("report").is_in(blind) & pl.col("role").is_in(["generation", *TRAINING_ROLES])
+    )
+    if own.is_empty():
+        return []
+    lost = own["report"].unique().sort().to_list()
+    text = f"{_reports(lost)} has no GPU rows: what its GPUs did meanwhile is unknown."
+    return [(text, _row_of(run, lost))]
+
+
+def _without_graphs(run: Run) -> list[tuple[str, int | None]]:
+    lost = [gpu for gpu in run.metrics.gpus if gpu.unknown == LOST_GRAPHS]
+    if not lost:
+        return []
+    who = _named([" ".join(gpu.label.split()) for gpu in lost])
+    text = (
+        f"CUDA graphs of {who} left no rows: busy and idle time there are unknown, and all numbers "
+        "of their pool with them. Capture with --cuda-graph-trace=node."
+    )
+    return [(text, lost[0].row if len(lost) == 1 else None)]
+
+
+def _without_a_pool(run: Run) -> list[tuple[str, int | None]]:
+    reasons = run.metrics.pools.reasons
+    absent = [pool for pool, kind in NO_GPUS.items() if reasons.get(pool) == kind]
+    # Without either pool this is no RL run, or its GPU rows are missing altogether: said above.
+    if len(absent) != 1:
+        return []
+    text = (
+        f"No report has GPU rows of a {absent[0]} worker: what the pools do at the same time is "
+        "unknown."
+    )
+    return [(text, None)]
+
+
+def _not_aligned(run: Run) -> list[tuple[str, int | None]]:
+    lost = _reports_with(run, _NOT_ALIGNED)
+    if not lost:
+        return []
+    text = f"{_reports(lost)} has no start time: its place on the time axis is unknown."
+    return [(text, _row_of(run, lost))]
+
+
+def _reports_with(run: Run, kind: str) -> list[str]:
+    found: list[str] = (
+        run.diagnostics.filter(pl.col("kind") == kind)["report"].drop_nulls().to_list()
+    )
+    return found
+
+
+def _row_of(run: Run, reports: Sequence[str]) -> int | None:
+    """Give the row that the reports are of, if it is only one."""
+    own = run.rows.explode("report").filter(pl.col("report").is_in(list(reports)))
+    rows: list[int] = own["row"].unique().to_list()
+    return rows[0] if len(rows) == 1 else None
+
+
+def _reports(keys: Sequence[str], which: str = "Each of ") -> str:
+    if len(keys) == 1:
+        return f"Report {keys[0]}" if which else f"report {keys[0]}"
+    return f"{which}{len(keys)} reports ({_named(keys)})"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    shown = ", ".join(names[:_MOST_NAMES])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _hull(run: Run) -> tuple[int | None, int | None]:
+    """Give first start and last end of what was captured of any GPU, else of any worker."""
+    windows = run.reports.filter(pl.col("kernels").is_not_null())
+    windows = windows if len(windows) else run.reports
+    first, last = windows["window_start_ns"].min(), windows["window_end_ns"].max()
+    if not isinstance(first, int) or not isinstance(last, int):
+        return None, None
+    return first, last

@@ -1,0 +1,236 @@
+"""What keeps training from computing: a rank that is waited for, and communication itself."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rlviz.reports.gpu_rows import KERNEL
+from rlviz.run.findings.finding import Finding, spoken
+from rlviz.run.findings.turns import LOST_SHARE, Loss
+from rlviz.run.intervals import subtraction
+from rlviz.run.stragglers import TrainingStraggler
+from rlviz.run.within import within
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.run.findings.finding import Kind
+    from rlviz.run.findings.turns import Cost, Turns
+    from rlviz.run.iteration import Iteration, Span
+
+    Int64 = NDArray[np.int64]
+    Spans = tuple[Int64, Int64]
+
+__all__ = ["EXPOSED_SHARE", "MOSTLY", "TrainingFaults"]
+
+EXPOSED_SHARE = 0.05
+"""Least share of an iteration that exposed communication must take: the last collective of a
+microbatch and the norm of the gradients are never hidden, and take some per cent."""
+
+MOSTLY = 0.5
+"""A straggler is one rank: last at this share of the collectives, charged this share of the
+time."""
+
+_LONGEST_NAME = 48
+_HIDES = 0.9  # what generation hides of it is said from a tenth on
+
+
+class _Held(NamedTuple):
+    """How long something holds training up, and what that costs.
+
+    `whole` is how long, `cost` what of it makes iterations longer, `hidden` a sentence where they
+    differ.
+    """
+
+    whole: Cost
+    cost: Cost
+    hidden: str
+
+
+class TrainingFaults:
+    """Finds what holds the training ranks up.
+
+    Parameters
+    ----------
+    turns : Turns
+        The iterations.
+    """
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        stragglers = [turns.metrics.training_stragglers[place] for place in turns.places]
+        self._matched = [one for one in stragglers if isinstance(one, TrainingStraggler)]
+        self._collectives = sum(one.matched for one in self._matched)
+        charged: dict[int, int] = {}
+        for one in self._matched:
+            for row, ns in one.charged_by_row_ns.items():
+                charged[row] = charged.get(row, 0) + ns
+        self._worst_row = max(charged, key=lambda row: charged[row], default=None)
+        self._times_last = sum(o.times_last for o in self._matched if o.row == self._worst_row)
+        self._is_one_rank = self._times_last >= MOSTLY * self._collectives and max(
+            charged.values(), default=0
+        ) >= MOSTLY * sum(charged.values())
+        # From the first to the last arrival at each matched collective, by iteration.
+        self._spreads_ns = np.array(
+            [
+                sum(o.charged_by_row_ns.values()) if isinstance(o, TrainingStraggler) else 0
+                for o in stragglers
+            ],
+            np.int64,
+        )
+
+    def straggler(self) -> list[Finding]:
+        """Find the rank that the others wait for, or say that they wait for each other."""
+        if self._worst_row is None:
+            return []
+        if not self._is_one_rank:
+            return self._uneven
+        held = self._held(self._waits_ns)
+        if held is None or held.whole.share < LOST_SHARE:
+            return []
+        text = (
+            f"{self._turns.label(self._worst_row)} arrives last at {self._times_last} of "
+            f"{self._collectives} all-reduces and reduce-scatters of training: "
+            f"{_others(len(self._exposed_ns) - 1)} {held.whole.said} for it, all collectives "
+            f"together.{held.hidden}"
+        )
+        return [_finding("training-straggler", text, held.cost, self._worst_row)]
+
+    @cached_property
+    def _uneven(self) -> list[Finding]:
+        """Say that the ranks wait for each other, now for one and now for another."""
+        held = self._held(self._spreads_ns)
+        if self._worst_row is None or held is None or held.whole.share < LOST_SHARE:
+            return []
+        text = (
+            f"Training ranks wait for each other {held.whole.said}, from the first to the last "
+            f"arrival at {self._collectives} all-reduces and reduce-scatters, and not always for "
+            f"the same one: {self._turns.label(self._worst_row)}, which is charged most, is last "
+            f"at {self._times_last}.{held.hidden}"
+        )
+        return [_finding("training-straggler", text, held.cost, None)]
+
+    def communication(self) -> list[Finding]:
+        """Find communication that no compute hides and that waits for nobody."""
+        if not self._exposed_ns:
+            return []
+        # Who waits least for others is in no collective for longer than it takes.
+        least = np.min(list(self._exposed_ns.values()), axis=0)
+        if not self._is_one_rank and self._uneven:
+            least = np.maximum(least - self._spreads_ns, 0)
+        held = self._held(least)
+        if held is None or held.whole.share < EXPOSED_SHARE:
+            return []
+        row = self._most_exposed
+        text = (
+            f"Communication has no compute under it for {held.whole.said_with_share} on "
+            f"{_every(len(self._exposed_ns))}, most of it in {self._top_collective(row)} and on "
+            f"{self._turns.label(row)}.{held.hidden}"
+        )
+        return [_finding("exposed-communication", text, held.cost, row)]
+
+    def _held(self, ns: Int64) -> _Held | None:
+        """Sum up how long training is held up in each iteration."""
+        turns = self._turns
+        both = list(zip(turns.iterations, ns.tolist(), strict=True))
+        losses = [Loss(one, self._hurried(one, own), _train(one)) for one, own in both]
+        cost, whole = turns.cost(losses), turns.cost([Loss(i, n, _train(i)) for i, n in both])
+        if cost is None or whole is None:
+            return None
+        hidden = ""
+        if cost.mean_ns < _HIDES * whole.mean_ns:
+            hidden = (
+                f" It would win {spoken(cost.mean_ns)} an iteration to be rid of it: for the rest, "
+                "generation takes as long."
+            )
+        return _Held(whole, cost, hidden)
+
+    def _hurried(self, iteration: Iteration, ns: int) -> int:
+        """Tell how much sooner an iteration ends when its training is shorter by so much."""
+        alone = self._turns.training_alone_ns(iteration)
+        return ns if alone is None else min(ns, alone)
+
+    @cached_property
+    def _waits_ns(self) -> Int64:
+        """How much longer the others are in communication than the straggler, which waits least.
+
+        All collectives count that no compute hides, also those that cannot be matched.
+        """
+        own = self._exposed_ns.get(self._worst_row) if self._worst_row is not None else None
+        others = [ns for row, ns in self._exposed_ns.items() if row != self._worst_row]
+        if own is None or not others:
+            return np.zeros(len(self._turns.iterations), np.int64)
+        waits: Int64 = np.maximum(np.median(others, axis=0) - own, 0).astype(np.int64)
+        return waits
+
+    @cached_property
+    def _exposed_ns(self) -> dict[int, Int64]:
+        """Communication with no compute under it, outside of refits, by policy row and iteration.
+
+        A row that has nothing to tell, because its busy time is unknown or it never communicates,
+        is absent.
+        """
+        starts, ends = _limits(self._turns.iterations)
+        return {row: within(spans, starts, ends) for row, spans in self._exposed.items()}
+
+    @cached_property
+    def _exposed(self) -> dict[int, Spans]:
+        found = {}
+        for gpu in self._turns.metrics.gpus:
+            lanes = [a for lane, a in gpu.lanes.items() if gpu.roles[lane] == "policy"]
+            if gpu.unknown is None and len(lanes) == 1 and len(lanes[0].communication[0]):
+                found[gpu.row] = subtraction(*lanes[0].comm_exposed, *self._turns.refits)
+        return found
+
+    @property
+    def _most_exposed(self) -> int:
+        """Row with the most `comm_exposed_ns` in all of ``run.summary(by="gpu")``."""
+        windows = self._turns.metrics.windows
+        sums = {
+            gpu.row: int(within(gpu.activity.comm_exposed, *windows).sum())
+            for gpu in self._turns.metrics.gpus
+            if gpu.row in self._exposed
+        }
+        return max(sums, key=lambda row: sums[row])
+
+    def _top_collective(self, row: int) -> str:
+        """Name the kernel that most of a row's exposed communication is."""
+        events = self._turns.run.events
+        spans, (starts, ends) = self._exposed[row], _limits(self._turns.iterations)
+        communicates = self._turns.run.rules.communication.matches(events.names).to_numpy()
+        sums = np.zeros(len(events.names), np.int64)
+        for part in events.parts:
+            if part.row != row:
+                continue
+            place = np.searchsorted(starts, part.start_ns, side="right") - 1
+            inside = (place >= 0) & (part.start_ns < ends[place])
+            inside &= (part.kind == KERNEL) & communicates[part.name]
+            exposed = within(spans, part.start_ns[inside], part.end_ns[inside])
+            np.add.at(sums, part.name[inside], exposed)
+        return str(events.names[int(sums.argmax())])[:_LONGEST_NAME]
+
+
+def _finding(kind: Kind, text: str, cost: Cost, row: int | None) -> Finding:
+    return Finding(kind, text, cost.mean_ns, *cost.worst.span, cost.number, row)
+
+
+def _limits(iterations: Sequence[Iteration]) -> Spans:
+    table = np.array([(i.start_ns, i.end_ns) for i in iterations], np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def _train(iteration: Iteration) -> Span:
+    return iteration.train or (iteration.start_ns, iteration.end_ns)
+
+
+def _others(count: int) -> str:
+    return "the other GPU waits" if count == 1 else f"the other {count} GPUs wait"
+
+
+def _every(count: int) -> str:
+    return "the training GPU" if count == 1 else f"each of {count} training GPUs"
