@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from tqdm.auto import tqdm
 
 from rlviz.errors import NoReports, RlvizError
+from rlviz.levels.query import ZoomableRun
 from rlviz.reports.export import export_capture
 from rlviz.reports.find import find
 from rlviz.reports.read import read_report
 from rlviz.run.assemble import assemble
 from rlviz.run.rulebook import read_rules
 from rlviz.run.rules import ROLES
-from rlviz.run.run import Run
 
 if TYPE_CHECKING:
     from rlviz.reports.find import Found, Reports
@@ -40,7 +40,7 @@ def load(
     *,
     rules: RuleSource | None = None,
     iteration_marker: str | None = None,
-) -> Run:
+) -> ZoomableRun:
     """Load the reports of one run; nothing is displayed, no input is changed.
 
     Parameters
@@ -58,7 +58,7 @@ def load(
 
     Returns
     -------
-    Run
+    ZoomableRun
         What could be read; ``run.diagnostics`` names what could not.
 
     Raises
@@ -90,11 +90,11 @@ def load(
             failures.append((report.key, error))
     if not read:
         raise _none_read(reports, failures)
-    return assemble(read, failures, names, iteration_marker)
+    return assemble(read, failures, names, iteration_marker, made=ZoomableRun)
 
 
 def show(
-    reports: Reports | Run,
+    reports: Reports | ZoomableRun,
     *,
     rules: RuleSource | None = None,
     iteration_marker: str | None = None,
@@ -103,10 +103,10 @@ def show(
 
     Parameters
     ----------
-    reports : Run, or what `load` takes
+    reports : ZoomableRun, or what `load` takes
         The run.
     rules, iteration_marker
-        As for `load`; a `Run` has its own already.
+        As for `load`; a run has its own already.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def show(
     """
     from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
-    if not isinstance(reports, Run):
+    if not isinstance(reports, ZoomableRun):
         reports = load(reports, rules=rules, iteration_marker=iteration_marker)
     timeline = Timeline(reports)
     timeline._show()

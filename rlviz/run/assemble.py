@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import astuple
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["assemble"]
 
+RunT = TypeVar("RunT", bound=Run)
+
 _KINDS: dict[type[RlvizError], str] = {
     NotAnExport: "not-an-export",
     UnfinishedCapture: "unfinished-capture",
@@ -42,7 +44,9 @@ def assemble(
     failures: Sequence[tuple[str, RlvizError]] = (),
     rules: Rules | None = None,
     iteration_marker: str | None = None,
-) -> Run:
+    *,
+    made: type[RunT],
+) -> RunT:
     """Make a run of reports.
 
     Parameters
@@ -55,6 +59,8 @@ def assemble(
         What names mean; those that rlviz knows by default.
     iteration_marker : str, optional
         Shell pattern of ranges that each mark one iteration.
+    made : type
+        Kind of run to make: `Run`, or one that can do more.
     """
     rules = rules or shipped_rules()
     reports, doubles = _distinct(reports)
@@ -78,7 +84,7 @@ def assemble(
         *_truncated(events.ranges),
         *story.diagnostics,
     ]
-    return Run(
+    return made(
         start_utc_ns=clock.start_utc_ns,
         simulated=any(r.identity.simulated for r in reports),
         reports=frame,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from rlviz.reports.gpu_rows import MEMCPY, MEMSET
 from rlviz.run.events import lookup
 from rlviz.run.intervals import union
 from rlviz.run.rules import PHASES
@@ -16,17 +17,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events
+    from rlviz.run.events import Events, Part
     from rlviz.run.iteration import Span
     from rlviz.run.iterations import Story
     from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
+    UInt8 = NDArray[np.uint8]
+    Flags = NDArray[np.bool_]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["NO_PHASE", "all_phases", "marked_ranges", "phase_at", "phase_spans"]
+__all__ = [
+    "ACTIVITY",
+    "NO_PHASE",
+    "activity_codes",
+    "all_phases",
+    "marked_ranges",
+    "phase_at",
+    "phase_spans",
+]
 
 NO_PHASE = -1
+
+ACTIVITY = (*PHASES, "communication", "copy", "compute")
+"""What a GPU event was for: its phase, but what only moves data by its kind."""
 
 _NEVER = np.empty(0, np.int64), np.empty(0, np.int64)
 
@@ -174,3 +188,33 @@ def phase_at(spans: Mapping[str, Spans], at: Int64) -> Int64:
             inside = (place >= 0) & (at < end[place])
             result[inside] = PHASES.index(phase)
     return result
+
+
+def activity_codes(part: Part, spans: Mapping[str, Spans], communicates: Flags) -> UInt8:
+    """Tell what the GPU events of a lane were for.
+
+    Parameters
+    ----------
+    part : Part
+        Events of one lane in one report.
+    spans : mapping of str to (ndarray, ndarray)
+        Phases of the lane, as `phase_spans` gives them.
+    communicates : ndarray of bool
+        By code of a name: it moves data between GPUs.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n,)
+        Index into `ACTIVITY`: the phase, but communication and copies by their kind, and by kind
+        alone what is in no phase.
+    """
+    phase = phase_at(spans, part.start_ns)
+    is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
+    moves_data = np.where(is_copy, _COPY, _COMMUNICATION)
+    # A refit is communication as such: its kernels say nothing that the phase does not.
+    by_kind = (is_copy | communicates[part.name]) & (phase != PHASES.index("refit"))
+    code = np.where(phase == NO_PHASE, ACTIVITY.index("compute"), phase)
+    return np.where(by_kind, moves_data, code).astype(np.uint8)
+
+
+_COPY, _COMMUNICATION = ACTIVITY.index("copy"), ACTIVITY.index("communication")

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.levels.buckets import bucket_width_ns, in_buckets
-from rlviz.reports.gpu_rows import MEMCPY, MEMSET
-from rlviz.run.phases import NO_PHASE, phase_at
-from rlviz.run.rules import PHASES
+from rlviz.run.phases import ACTIVITY
 from rlviz.view.palette import color_code
 from rlviz.view.scene import Bars, Row
 
@@ -19,14 +17,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.run import Run
+    from rlviz.levels.query import ZoomableRun
 
     Int64 = NDArray[np.int64]
 
 __all__ = ["draw_activity"]
 
-_COLOR_OF_PHASE = np.array([color_code(phase) for phase in PHASES])
-_COMPUTE = color_code("compute")
+_COLOR_OF_ACTIVITY = np.array([color_code(key) for key in ACTIVITY])
 
 # What Bokeh's canvas redraws within a tenth of a second, over all rows.
 _BARS = 20_000
@@ -44,17 +41,18 @@ class _Activity:
     color: Int64
 
 
-def draw_activity(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Bars:
+def draw_activity(run: ZoomableRun, rows: Sequence[Row], view_ns: tuple[int, int]) -> Bars:
     """Draw the GPU activity of all rows.
 
     Parameters
     ----------
-    run : Run
+    run : ZoomableRun
         The run.
     rows : sequence of Row
         Rows with their place on the chart.
     view_ns : (int, int)
-        First view on the run's clock: what a pixel is follows from it.
+        What is to be seen, on the run's clock: the activity in it is drawn, and what a pixel is
+        follows from it.
 
     Returns
     -------
@@ -62,7 +60,7 @@ def draw_activity(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Ba
         The events themselves where they are few, else buckets of about a pixel, whose busy times
         add up to the row's busy time.
     """
-    activity = _by_row(run)
+    activity = _by_row(run, view_ns)
     events = sum(len(a.start) for a in activity.values())
     shown = [row for row in rows if row.row in activity]
     at_most = min(_BARS_OF_ROW, _BARS // max(len(shown), 1))
@@ -74,30 +72,18 @@ def draw_activity(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Ba
     )
 
 
-def _by_row(run: Run) -> dict[int, _Activity]:
-    communicates = run.rules.communication.matches(run.events.names).to_numpy()
-    kind_of_name = np.where(communicates, color_code("communication"), _COMPUTE)
-    found: dict[int, list[_Activity]] = {}
-    for part in run.events.parts:
-        is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
-        kind = np.where(is_copy, color_code("copy"), kind_of_name[part.name])
-        color = _color(phase_at(run.lane_phases[part.lane], part.start_ns), kind)
-        activity = _Activity(part.start_ns, part.end_ns, part.name.astype(np.int64), color)
-        found.setdefault(part.row, []).append(activity)
-    return {row: _joined(parts) for row, parts in found.items()}
-
-
-def _color(phase: Int64, kind: Int64) -> Int64:
-    """Colour by phase; by kind what only moves data, and what is in no phase."""
-    # A refit is communication as such: its kernels say nothing that the phase does not.
-    moves_data = (kind != _COMPUTE) & (phase != PHASES.index("refit"))
-    return np.where((phase == NO_PHASE) | moves_data, kind, _COLOR_OF_PHASE[phase])
-
-
-def _joined(parts: Sequence[_Activity]) -> _Activity:
-    columns = [np.concatenate([getattr(p, c) for p in parts]) for c in _Activity.__annotations__]
-    order = np.lexsort((columns[1], columns[0]))
-    return _Activity(*(column[order] for column in columns))
+def _by_row(run: ZoomableRun, view_ns: tuple[int, int]) -> dict[int, _Activity]:
+    """Give the activity of each row, cut to the view."""
+    found = {}
+    for row, track in run.tracks.items():
+        own = track.inside(*view_ns)
+        found[row] = _Activity(
+            np.maximum(track.start_ns[own], view_ns[0]),
+            np.minimum(track.end_ns[own], view_ns[1]),
+            track.name[own].astype(np.int64),
+            _COLOR_OF_ACTIVITY[track.code[own]],
+        )
+    return found
 
 
 def _events(row: Row, activity: _Activity, _width_ns: int) -> Bars:

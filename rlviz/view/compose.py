@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.run import Run
+    from rlviz.levels.query import ZoomableRun
     from rlviz.view.scene import Row
 
     Int64 = NDArray[np.int64]
@@ -34,12 +34,12 @@ _OVERVIEW_STEPS = 600
 _OVERVIEW_POOLS = ("generation", "training", "colocated")
 
 
-def compose(run: Run) -> Scene:
+def compose(run: ZoomableRun) -> Scene:
     """Decide what the chart of a run shows.
 
     Parameters
     ----------
-    run : Run
+    run : ZoomableRun
         The run.
 
     Returns
@@ -79,7 +79,7 @@ def compose(run: Run) -> Scene:
     )
 
 
-def _busy(run: Run) -> dict[int, Spans]:
+def _busy(run: ZoomableRun) -> dict[int, Spans]:
     """Busy spans by row; rows without GPU data are absent."""
     return {
         row: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
@@ -88,7 +88,7 @@ def _busy(run: Run) -> dict[int, Spans]:
 
 
 def _first_view(
-    run: Run, busy: Mapping[int, Spans], captured: Mapping[int, Spans]
+    run: ZoomableRun, busy: Mapping[int, Spans], captured: Mapping[int, Spans]
 ) -> tuple[int, int]:
     """Hull of the GPU activity, else of the ranges, else of what was captured."""
     ranges = run.events.ranges

@@ -15,15 +15,20 @@ from rlviz.view.figure import limits, window
 from rlviz.view.page import page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from rlviz.run.run import Run
+    from rlviz.levels.query import ZoomableRun
+    from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
+    from rlviz.view.still_canvas import Format
     from rlviz.view.widget import ChartWidget
 
 __all__ = ["Timeline"]
 
-_WRITERS = {".html": page}
+_FIGURES: dict[str, Format] = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
+_SUFFIXES = (".html", *_FIGURES)
+# What `save` is given for a page: it holds the whole run, and its reader chooses the rest.
+_PAGE = {"theme": "light", "caption": True}
 
 
 class Timeline:
@@ -51,7 +56,7 @@ class Timeline:
     >>> timeline.save("run.html")  # doctest: +SKIP
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ZoomableRun) -> None:
         self.run = run
         self._window: tuple[float, float] | None = None
         self._shown_in: int | None = None
@@ -104,13 +109,43 @@ class Timeline:
         if "_widget" in self.__dict__:
             self._widget.move(*self._window)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        iteration: int | None = None,
+        window: tuple[float, float] | None = None,
+        rows: Sequence[int] | str | None = None,
+        width: float | None = None,
+        height: float | None = None,
+        theme: Theme = "light",
+        title: str | None = None,
+        caption: bool = True,
+    ) -> Path:
         """Write the timeline to a file; its suffix says what kind.
 
         Parameters
         ----------
         path : str or Path
-            ``x.html``: the whole run as one page that opens offline and zooms without a kernel.
+            ``x.html``: the whole run as one page that opens offline and zooms without a kernel;
+            it takes none of the options. ``x.png``, ``x.svg``, ``x.pdf``: a figure.
+        iteration : int, optional
+            The iteration to draw, with its numbers.
+        window : (float, float), optional
+            The part to draw instead, in seconds since the run's start: `timeline.window` is what
+            is on the screen now. Default: the whole run.
+        rows : sequence of int or str, optional
+            Numbers of the rows to draw, as in ``run.rows``, or a text that their label, host or
+            pool contains. Default: all.
+        width, height : float, optional
+            Inches. Default: 12, which a pull request shows well, and as high as the rows need. A
+            paper's column is 85 mm, ``85 / 25.4``: letters and labels adapt.
+        theme : {"light", "dark", "print"}
+            Colours of surfaces and letters.
+        title : str, optional
+            Instead of the run's; "" for none.
+        caption : bool
+            Whether to tell numbers, alignment and notes.
 
         Returns
         -------
@@ -122,17 +157,54 @@ class Timeline:
         RlvizError
             The suffix is not supported, or the folder cannot be written to; a file that was there
             is then as it was.
+        ValueError
+            There is no such iteration, window, row or size.
+
+        Examples
+        --------
+        >>> timeline.save("e2e.svg", iteration=3)  # doctest: +SKIP
+        >>> timeline.save("column.pdf", width=85 / 25.4, theme="print")  # doctest: +SKIP
         """
         path = Path(path).expanduser()
-        write = _WRITERS.get(path.suffix.lower())
-        if write is None:
+        suffix = path.suffix.lower()
+        if suffix not in _SUFFIXES:
             raise RlvizError(
                 path,
                 f"cannot save as {path.suffix or 'a file without a suffix'!s}.",
-                f"Supported: {', '.join(_WRITERS)}.",
+                f"Supported: {', '.join(_SUFFIXES)}.",
             )
-        _replace(path, write(self.scene))
+        look: dict[str, Any] = {"rows": rows, "width": width, "height": height, "title": title}
+        look |= {"theme": theme, "caption": caption}
+        if suffix == ".html":
+            given = {**look, "iteration": iteration, "window": window}
+            _refuse(path, [name for name, one in given.items() if one != _PAGE.get(name)])
+            data = page(self.scene).encode()
+        else:
+            data = self._still(_FIGURES[suffix], window, iteration, look)
+        _replace(path, data)
         return path
+
+    def _still(
+        self,
+        kind: Format,
+        window: tuple[float, float] | None,
+        iteration: int | None,
+        look: dict[str, Any],
+    ) -> bytes:
+        from rlviz.view.close_up import close_up
+        from rlviz.view.still import checked_window, still  # only a figure needs matplotlib
+
+        if iteration is not None:
+            if window is not None:
+                msg = "save takes an iteration or a window, not both"
+                raise ValueError(msg)
+            window = self._iteration(iteration)
+        scene = self.scene
+        whole = checked_window(scene, None)
+        part = checked_window(scene, window)
+        if part == whole and iteration is None:
+            return still(scene, kind, **look)
+        return still(close_up(self.run, scene, part, iteration), kind, window=part, **look)
 
     def _show(self) -> None:
         """Display the timeline now, once in this cell; outside a notebook, say what to do."""
@@ -212,11 +284,17 @@ def _running_cell() -> int | None:
     return count
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write `text` to `path` whole or not at all."""
+def _refuse(path: Path, names: list[str]) -> None:
+    if names:
+        msg = f"{path.name}: a page shows the whole run and takes no {', '.join(names)}"
+        raise ValueError(msg)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write `data` to `path` whole or not at all."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_bytes(data)
         beside.replace(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
