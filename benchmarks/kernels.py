@@ -10,10 +10,14 @@ from __future__ import annotations
 import argparse
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rlviz.demo.export import rows_of, statements
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["write_kernels"]
 
@@ -46,8 +50,9 @@ def write_kernels(path: Path, kernels: int, *, seed: int = 0) -> Path:
         )
         database.execute(f"UPDATE {_TABLE} SET graphNodeId = NULL WHERE graphNodeId = 0")
         span = int(columns["end"][-1])
-        moved = ", ".join(f'"{name}" + {_MOVED[name]}' if name in _MOVED else f'"{name}"'
-                          for name in columns)
+        moved = ", ".join(
+            f'"{name}" + {_MOVED[name]}' if name in _MOVED else f'"{name}"' for name in columns
+        )
         for first in range(_BATCH, kernels, _BATCH):
             copy = f"SELECT {moved} FROM {_TABLE} WHERE rowid <= ?3"
             database.execute(
@@ -58,7 +63,7 @@ def write_kernels(path: Path, kernels: int, *, seed: int = 0) -> Path:
     return path
 
 
-def _drawn(rows: int, rng: np.random.Generator) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+def _drawn(rows: int, rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
     kind = np.minimum(rng.exponential(_KINDS / 6, rows).astype(np.int64), _KINDS - 1)
     length = rng.integers(1_500, 60_000, _KINDS)[kind] + rng.integers(0, 900, rows)
     start = np.cumsum(length + rng.integers(500, 4_000, rows))
