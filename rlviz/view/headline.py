@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rlviz.run.run import Run
     from rlviz.view.scene import Row
 
-__all__ = ["caption_of", "notes_of", "subtitle_of", "title_of"]
+__all__ = ["busy_of", "caption_of", "notes_of", "subtitle_of", "title_of"]
 
 _POOLS = ("generation", "training", "colocated")
 
@@ -33,14 +33,21 @@ def title_of(run: Run) -> str:
     return " · ".join(parts)
 
 
-def subtitle_of(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
-    """Sum the run up: means over its complete iterations, else how busy its GPUs were."""
-    complete = run.summary().filter(~pl.col("partial"))
+def subtitle_of(
+    run: Run, rows: Sequence[Row], view_ns: tuple[int, int], iteration: int | None = None
+) -> str:
+    """Sum the run up: means over its complete iterations, else how busy its GPUs were.
+
+    With `iteration`, the numbers of that one, which may be partial.
+    """
+    wanted = ~pl.col("partial") if iteration is None else pl.col("iteration") == iteration
+    complete = run.summary().filter(wanted)
     if complete.is_empty():
-        return _busy(rows, view_ns)
+        return busy_of(rows, view_ns)
     numbers = sorted(set(complete["iteration"]))
     mean = _mean_s(complete.unique("iteration", maintain_order=True)["duration_ns"])
     which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"mean of {len(numbers)} iterations"
+    which += " (partial)" if complete["partial"].any() else ""
     parts = [f"{which}: {mean}"]
     generation = complete.filter(pl.col("pool") == "generation")
     if len(generation) and not generation["overlap_ns"].null_count():
@@ -76,8 +83,9 @@ def notes_of(run: Run) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _busy(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
-    parts = [f"{(view_ns[1] - view_ns[0]) / 1e9:.1f} s"]
+def busy_of(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
+    """Say how long a view is, and how busy the GPUs of each pool were."""
+    parts = [_seconds(view_ns[1] - view_ns[0])]
     for pool in _POOLS:
         shares = [r.busy_share for r in rows if r.pool == pool and r.busy_share is not None]
         if shares:
@@ -100,10 +108,15 @@ def _sum(times_ns: pl.Series) -> int:
 
 
 def _mean_s(times_ns: pl.Series) -> str:
-    mean = _sum(times_ns) / len(times_ns)
-    if mean >= 10**10:
-        return f"{mean / 1e9:.1f} s"
-    return f"{mean / 1e9:.2f} s" if mean >= 10**8 else f"{mean / 1e6:.1f} ms"
+    return _seconds(_sum(times_ns) / len(times_ns))
+
+
+def _seconds(time_ns: float) -> str:
+    if time_ns >= 10**10:
+        return f"{time_ns / 1e9:.1f} s"
+    if time_ns >= 10**8:
+        return f"{time_ns / 1e9:.2f} s"
+    return f"{time_ns / 1e6:.1f} ms" if time_ns >= 10**5 else f"{time_ns / 1e3:.1f} us"
 
 
 def _counted(count: int, word: str) -> str:

@@ -34,7 +34,9 @@ _INSET = 0.2
 _MOST_INSET = 0.6
 
 
-def draw_overlays(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Overlays:
+def draw_overlays(
+    run: Run, rows: Sequence[Row], view_ns: tuple[int, int], *, within: bool = False
+) -> Overlays:
     """Draw the NVTX ranges of all rows.
 
     Parameters
@@ -45,6 +47,9 @@ def draw_overlays(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Ov
         Rows with their place on the chart.
     view_ns : (int, int)
         First view on the run's clock: ranges narrower than a pixel of it are merged.
+    within : bool
+        Draw only what reaches into the view: its short ranges are then not merged because of
+        those elsewhere.
 
     Returns
     -------
@@ -52,6 +57,8 @@ def draw_overlays(run: Run, rows: Sequence[Row], view_ns: tuple[int, int]) -> Ov
         Long ranges exactly, neighbouring slivers of one level as one with their count.
     """
     ranges = _with_levels(run)
+    if within:
+        ranges = ranges.filter((pl.col("end_ns") > view_ns[0]) & (pl.col("start_ns") < view_ns[1]))
     pixel_ns = (view_ns[1] - view_ns[0]) // 1_500
     while True:
         drawn = _merge_slivers(ranges, pixel_ns)

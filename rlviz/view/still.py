@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rlviz.view.scene import Row, Scene
     from rlviz.view.still_canvas import Format
 
-__all__ = ["still"]
+__all__ = ["checked_window", "still"]
 
 _FORMATS = ("png", "svg", "pdf")
 _WIDTH_IN = 12.0
@@ -89,7 +89,7 @@ def still(
         canvas = _draw(
             scene,
             format,
-            window=_window(scene, window),
+            window=checked_window(scene, window),
             rows=_chosen(scene, rows),
             width=72 * (width or _WIDTH_IN),
             height=None if height is None else 72 * height,
@@ -186,7 +186,8 @@ def _first_view(scene: Scene) -> tuple[float, float]:
     return scene.start_s - 0.5, scene.start_s + 0.5
 
 
-def _window(scene: Scene, window: tuple[float, float] | None) -> tuple[float, float]:
+def checked_window(scene: Scene, window: tuple[float, float] | None) -> tuple[float, float]:
+    """Give the window to draw: the first view, or what was asked for where there is such."""
     if window is None:
         return _first_view(scene)
     start, end = map(float, window)

@@ -1,0 +1,61 @@
+"""A part of a run seen from near: its own detail, busy shares and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rlviz.run.capture import captured_by_row
+from rlviz.run.intervals import clip
+from rlviz.view.activity import draw_activity
+from rlviz.view.headline import busy_of, subtitle_of
+from rlviz.view.layout import place_rows
+from rlviz.view.overlays import draw_overlays
+
+if TYPE_CHECKING:
+    from rlviz.levels.query import ZoomableRun
+    from rlviz.view.scene import Scene
+
+__all__ = ["close_up"]
+
+
+def close_up(
+    run: ZoomableRun, scene: Scene, window: tuple[float, float], iteration: int | None = None
+) -> Scene:
+    """Compose the scene of a run anew for a window.
+
+    Bars and ranges are as fine as the window's pixels, and reach no further; busy shares and the
+    line of numbers are the window's. All else is the run's.
+
+    Parameters
+    ----------
+    run : ZoomableRun
+        The run.
+    scene : Scene
+        The scene of all of it.
+    window : (float, float)
+        Start and end in seconds since the run's start.
+    iteration : int, optional
+        The iteration that the window shows: the numbers are those of ``run.summary()``.
+    """
+    start_ns, end_ns = round(window[0] * 1e9), round(window[1] * 1e9)
+    start_ns, end_ns = span = start_ns, max(end_ns, start_ns + 1)
+    busy = {
+        row: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
+        for (row,), part in run.busy(by="row", start_ns=start_ns, end_ns=end_ns)
+        .partition_by("row", as_dict=True)
+        .items()
+    }
+    captured = {
+        row: clip(*spans, start_ns, end_ns)
+        for row, spans in captured_by_row(run.rows, run.reports).items()
+    }
+    rows, _, _ = place_rows(run, busy, captured)
+    numbers = busy_of(rows, span) if iteration is None else subtitle_of(run, rows, span, iteration)
+    return replace(
+        scene,
+        subtitle=numbers,
+        rows=rows,
+        bars=draw_activity(run, rows, span),
+        overlays=draw_overlays(run, rows, span, within=True),
+    )
