@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rlviz import __version__, cli
-from rlviz.demo import Scenario
+from rlviz.demo import Scenario, write
 from tests.exports import SECRET, Export
 
 HOSTILE = "[red]\x1b]0;owned\x07\x1b[31m[/nope]\u202etrain"
@@ -36,8 +36,17 @@ def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a run that lacks nothing."""
+    folder = tmp_path_factory.mktemp("sound")
+    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=2, kernels_per_gpu=600)
+    return folder
+
+
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
+    """One report of a policy worker; there are warnings about what the others would tell."""
     with Export(tmp_path / "reports" / "dtensor_policy_worker_1:4_7.sqlite") as export:
         export.gpu(uuid="a-uuid", bus="0000:19:00.0")
         export.kernel(100_000_000, 300_000_000)
@@ -45,15 +54,19 @@ def report(tmp_path: Path) -> Path:
     return export.path
 
 
-def test_a_sound_report_is_clean(report: Path) -> None:
-    told = rlviz("check", report.parent)
-    assert told.exit_code == 0, told.output
-    assert told.stderr == ""
-    head, columns, line = told.stdout.splitlines()
-    assert head == "1 report, 1 row, second 0 is 2026-09-21 14:13:20 UTC"
-    words = [" ".join(text.split()) for text in (columns, line)]
-    assert words[0] == "report role host window, s kernels ranges status"
-    assert words[1] == f"{report.name} policy node-1 0.000 to 1.000 1 1 ok"
+def test_a_sound_run_is_clean(sound: Path) -> None:
+    told = rlviz("check", sound)
+    assert (told.exit_code, told.stderr) == (0, ""), told.output
+    head, columns, *lines = told.stdout.splitlines()
+    assert head == "4 reports, 4 rows, simulated, second 0 is 2026-09-21 14:13:20 UTC"
+    assert " ".join(columns.split()) == "report role host window, s kernels ranges status"
+    assert [line.split()[1] for line in lines] == ["policy"] * 2 + ["generation"] * 2
+    assert all(line.endswith("  ok") for line in lines)
+
+
+def test_a_line_tells_what_a_report_holds(report: Path) -> None:
+    line = " ".join(rlviz("check", report).stdout.splitlines()[2].split())
+    assert line == f"{report.name} policy node-1 0.000 to 1.000 1 1 ok"
 
 
 def test_check_tells_warnings_from_errors_by_its_exit_status(report: Path) -> None:
@@ -126,17 +139,17 @@ def test_the_environment_is_never_printed(report: Path) -> None:
     assert SECRET not in rlviz("check", report.parent).output
 
 
-def test_a_page_is_written_and_named(report: Path, tmp_path: Path) -> None:
+def test_a_page_is_written_and_named(sound: Path, tmp_path: Path) -> None:
     page = tmp_path / "x.html"
-    told = process("export", report, "-o", page)
+    told = process("export", sound, "-o", page)
     assert (told.returncode, told.stdout, told.stderr) == (0, f"{page}\n", "")
-    assert "policy_worker/train" in page.read_text("utf-8")
+    assert "dtensor_policy_worker_v2/train" in page.read_text("utf-8")
 
 
-def test_a_page_without_some_reports_says_so(report: Path, tmp_path: Path) -> None:
-    (report.parent / "broken.sqlite").write_text("no database")
-    told = rlviz("export", report.parent, "-o", tmp_path / "x.html")
-    assert told.exit_code == 0
+def test_a_page_without_some_reports_says_so(sound: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.sqlite").write_text("no database")
+    told = rlviz("export", sound, tmp_path / "broken.sqlite", "-o", tmp_path / "x.html")
+    assert (told.exit_code, told.stdout) == (0, f"{tmp_path / 'x.html'}\n")
     assert told.stderr == "1 error: rlviz check tells which.\n"
 
 
