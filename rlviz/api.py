@@ -40,6 +40,7 @@ def load(
     *,
     rules: RuleSource | None = None,
     iteration_marker: str | None = None,
+    offsets: Mapping[str, float] | None = None,
 ) -> ZoomableRun:
     """Load the reports of one run; nothing is displayed, no input is changed.
 
@@ -55,6 +56,9 @@ def load(
     iteration_marker : str, optional
         Shell pattern of ranges that each mark one iteration, such as ``"policy_worker/step *"``;
         without it iterations are found by refits and phases.
+    offsets : mapping of str to float, optional
+        Seconds to add to the times of a host or of a report, by its name in ``run.reports``: for
+        clocks that are wrong, and that nothing in the reports corrects.
 
     Returns
     -------
@@ -70,7 +74,7 @@ def load(
     NoReports
         There is none, or none can be read; its `reasons` tell why.
     ValueError
-        A role that is none.
+        A role that is none, or an offset of something that is not there.
 
     Examples
     --------
@@ -90,7 +94,7 @@ def load(
             failures.append((report.key, error))
     if not read:
         raise _none_read(reports, failures)
-    return assemble(read, failures, names, iteration_marker, made=ZoomableRun)
+    return assemble(read, failures, names, iteration_marker, offsets, made=ZoomableRun)
 
 
 def show(
@@ -98,6 +102,7 @@ def show(
     *,
     rules: RuleSource | None = None,
     iteration_marker: str | None = None,
+    offsets: Mapping[str, float] | None = None,
 ) -> Timeline:
     """Show the timeline of a run, in a notebook.
 
@@ -105,7 +110,7 @@ def show(
     ----------
     reports : ZoomableRun, or what `load` takes
         The run.
-    rules, iteration_marker
+    rules, iteration_marker, offsets
         As for `load`; a run has its own already.
 
     Returns
@@ -121,7 +126,7 @@ def show(
     from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
     if not isinstance(reports, ZoomableRun):
-        reports = load(reports, rules=rules, iteration_marker=iteration_marker)
+        reports = load(reports, rules=rules, iteration_marker=iteration_marker, offsets=offsets)
     timeline = Timeline(reports)
     timeline._show()
     return timeline

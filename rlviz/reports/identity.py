@@ -10,6 +10,7 @@ import ipaddress
 import itertools
 from typing import TYPE_CHECKING
 
+from rlviz.reports.communicators import read_communicators
 from rlviz.reports.report import Gpu, Identity, Start
 
 if TYPE_CHECKING:
@@ -61,12 +62,15 @@ def read_start(database: Database) -> Start:
 def read_identity(database: Database) -> Identity:
     """Read who recorded the report; what the export does not tell stays unknown."""
     environment = _environment(database)
+    machine = _machine_gpus(database)
     return Identity(
         host=_host(database),
         environment=environment,
         processes=_processes(database),
         threads=_threads(database),
-        gpus=_gpus(database, environment.get("CUDA_VISIBLE_DEVICES")),
+        gpus=_gpus(database, machine, environment.get("CUDA_VISIBLE_DEVICES")),
+        machine_gpus=tuple(gpu for _, gpu in machine.values()),
+        communicators=read_communicators(database),
         nsys_version=_metadata(database, "EXPORT_PRODUCT_VERSION"),
         schema_version=_metadata(database, "EXPORT_SCHEMA_VERSION"),
         simulated=_metadata(database, "SIMULATED") is not None,
@@ -162,16 +166,23 @@ def _threads(database: Database) -> dict[int, str]:
     return names
 
 
-def _gpus(database: Database, visible: str | None) -> dict[tuple[int, int], Gpu]:
+def _machine_gpus(database: Database) -> dict[int, tuple[int | None, Gpu]]:
+    """CUDA's number and the identity of every GPU of the machine, by nsys's id."""
+    return {
+        int(str(key)): (
+            ordinal if isinstance(ordinal, int) else None,
+            Gpu(_text(uuid), _text(bus), _text(name)),
+        )
+        for key, ordinal, uuid, bus, name in _listed_gpus(database)
+    }
+
+
+def _gpus(
+    database: Database, machine: dict[int, tuple[int | None, Gpu]], visible: str | None
+) -> dict[tuple[int, int], Gpu]:
     """GPUs by (pid, deviceId); pid -1 stands for every process of the report."""
-    by_id: dict[int, Gpu] = {}
-    by_ordinal: dict[int, Gpu] = {}
-    for key, ordinal, uuid, bus, name in _listed_gpus(database):
-        gpu = Gpu(_text(uuid), _text(bus), _text(name))
-        by_id[int(str(key))] = gpu
-        if isinstance(ordinal, int):
-            by_ordinal[ordinal] = gpu
-    known = _by_process(database, by_id)
+    known = _by_process(database, {key: gpu for key, (_, gpu) in machine.items()})
+    by_ordinal = {ordinal: gpu for ordinal, gpu in machine.values() if ordinal is not None}
     return known or {(-1, device): gpu for device, gpu in _visible(by_ordinal, visible).items()}
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Diagnostic", "Gpu", "Identity", "Report", "Severity", "Start"]
+__all__ = ["Communicator", "Diagnostic", "Gpu", "Identity", "Report", "Severity", "Start"]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -51,6 +51,26 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class Communicator:
+    """A group of processes that NCCL lets talk to each other, and the place of one in it.
+
+    Parameters
+    ----------
+    pid : int
+        The process.
+    number : int or None
+        What all members call the communicator; None when the payload has none.
+    ranks, rank : int
+        Size of the communicator, and which of its members the process is.
+    """
+
+    pid: int
+    number: int | None
+    ranks: int
+    rank: int
+
+
+@dataclass(frozen=True)
 class Start:
     """When a collection started, and its capture window, as far as the export tells.
 
@@ -87,6 +107,10 @@ class Identity:
         Names by pid, and by (pid << 24 | tid).
     gpus : dict of (int, int) to Gpu
         By (pid, deviceId).
+    machine_gpus : tuple of Gpu
+        GPUs of the machine, used or not.
+    communicators : tuple of Communicator
+        Those that its processes belong to, as far as NCCL's ranges tell.
     nsys_version, schema_version : str or None
         Versions of nsys and of the export.
     simulated : bool
@@ -98,6 +122,8 @@ class Identity:
     processes: dict[int, str] = field(default_factory=dict)
     threads: dict[int, str] = field(default_factory=dict)
     gpus: dict[tuple[int, int], Gpu] = field(default_factory=dict)
+    machine_gpus: tuple[Gpu, ...] = ()
+    communicators: tuple[Communicator, ...] = ()
     nsys_version: str | None = None
     schema_version: str | None = None
     simulated: bool = False

@@ -15,6 +15,7 @@ from rlviz.run.capture import captured_by_lane
 from rlviz.run.clock import align
 from rlviz.run.columns import schema
 from rlviz.run.events import Events
+from rlviz.run.hosts import find_machines, hosts_of
 from rlviz.run.iterations import tell_story
 from rlviz.run.phases import all_phases, marked_ranges
 from rlviz.run.rulebook import shipped_rules
@@ -22,9 +23,11 @@ from rlviz.run.run import Run
 from rlviz.run.workers import find_lanes, find_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rlviz.reports.report import Report
+    from rlviz.run.clock import Clock
+    from rlviz.run.hosts import Host
     from rlviz.run.rules import Rules
     from rlviz.run.workers import Lane, Worker
 
@@ -44,6 +47,7 @@ def assemble(
     failures: Sequence[tuple[str, RlvizError]] = (),
     rules: Rules | None = None,
     iteration_marker: str | None = None,
+    offsets: Mapping[str, float] | None = None,
     *,
     made: type[RunT],
 ) -> RunT:
@@ -59,18 +63,33 @@ def assemble(
         What names mean; those that rlviz knows by default.
     iteration_marker : str, optional
         Shell pattern of ranges that each mark one iteration.
+    offsets : mapping of str to float, optional
+        Seconds to add to the times of a host or of a report.
     made : type
         Kind of run to make: `Run`, or one that can do more.
+
+    Raises
+    ------
+    ValueError
+        As of `rlviz.run.clock.align`.
     """
     rules = rules or shipped_rules()
     reports, doubles = _distinct(reports)
-    clock = align(reports)
+    machines = find_machines(reports)
+    hosts = hosts_of(machines)
+    clock = align(reports, machines, offsets)
     windows, unknown_windows = _windows(reports, clock.offsets_ns)
-    workers = find_workers(reports, rules)
+    workers = find_workers(reports, hosts, rules)
+    frame = _reports_frame(reports, hosts, clock, windows, workers, failures)
+    # What has no place on the run's clock is listed, and takes no part in anything else.
+    kept = [i for i, one in enumerate(clock.alignments) if not one.apart]
+    placed = [reports[i] for i in kept]
+    if len(placed) < len(reports):
+        workers = find_workers(placed, [hosts[i] for i in kept], rules)
     lanes = find_lanes(workers)
-    events = Events(reports, clock.offsets_ns, windows, workers, lanes)
-    rows = _rows_frame(reports, workers, lanes)
-    frame = _reports_frame(reports, windows, workers, failures)
+    offsets_ns, spans_ns = [clock.offsets_ns[i] for i in kept], [windows[i] for i in kept]
+    events = Events(placed, offsets_ns, spans_ns, workers, lanes)
+    rows = _rows_frame(placed, workers, lanes)
     marked = marked_ranges(events, rules)
     captured = captured_by_lane(rows, frame)
     story = tell_story(events, rows, marked, captured, rules, iteration_marker)
@@ -80,12 +99,13 @@ def assemble(
         *clock.diagnostics,
         *(_of_report(d, r.key) for r in reports for d in r.diagnostics),
         *unknown_windows,
-        *_of_workers(workers, reports),
+        *_of_workers(workers, placed),
         *_truncated(events.ranges),
         *story.diagnostics,
     ]
     return made(
         start_utc_ns=clock.start_utc_ns,
+        clock=clock.text,
         simulated=any(r.identity.simulated for r in reports),
         reports=frame,
         rows=rows,
@@ -193,6 +213,8 @@ def _truncated(ranges: pl.DataFrame) -> list[Diagnostic]:
 
 def _reports_frame(
     reports: Sequence[Report],
+    hosts: Sequence[Host],
+    clock: Clock,
     windows: Sequence[tuple[int, int]],
     workers: Sequence[Worker],
     failures: Sequence[tuple[str, RlvizError]],
@@ -200,25 +222,27 @@ def _reports_frame(
     records: list[tuple[object, ...]] = []
     for index, report in enumerate(reports):
         own = [w for w in workers if index in w.reports]
+        aligned = clock.alignments[index]
         roles = Counter(w.role for w in own)
         records.append(
             (
                 report.key,
                 str(report.path),
-                report.identity.host,
+                hosts[index].label,
                 [w.pid for w in own if w.pid is not None],
                 "+".join(roles) or "unknown",
                 report.identity.nsys_version,
                 report.identity.schema_version,
                 report.start.utc_ns,
-                *windows[index],
+                *astuple(aligned),
+                *((None, None) if aligned.apart else windows[index]),
                 None if report.activity is None else int((report.activity["kind"] == KERNEL).sum()),
                 None if report.ranges is None else len(report.ranges),
-                _status(report),
+                "apart" if aligned.apart else _status(report),
             )
         )
     for key, error in failures:
-        records.append((key, str(error.path), None, None, None, *[None] * 7, "unreadable"))
+        records.append((key, str(error.path), *[None] * 15, "unreadable"))
     return pl.DataFrame(records, schema=schema("reports"), orient="row").sort("report")
 
 
@@ -243,7 +267,7 @@ def _rows_frame(
                 lane.pool,
                 worker.role,
                 worker.rank,
-                worker.host,
+                worker.host.label,
                 lane.gpu.uuid,
                 lane.gpu.bus,
                 lane.gpu.name,

@@ -69,17 +69,34 @@ COLUMNS: dict[str, dict[str, Column]] = {
     "reports": {
         "report": Column(_TEXT, "", "key: path below the folder that all reports share"),
         "path": Column(_TEXT, "", "file that was read"),
-        "host": Column(_TEXT, "", "host name; null when unknown"),
+        "host": Column(_TEXT, "", "host; numbered where several have the name; null when unknown"),
         "pids": Column(pl.List(pl.Int64()), "", "workers in it: processes with GPU rows or NVTX"),
         "role": Column(_TEXT, "", "what its workers are for"),
         "nsys_version": Column(_TEXT, "", "nsys that exported it; null before 2022"),
         "schema_version": Column(_TEXT, "", "schema of the export; null before 2022"),
         "utc_start_ns": Column(_INT, "ns", "UTC at the start of its collection; null in 2020"),
+        "alignment": Column(
+            _TEXT,
+            "",
+            "what put it on the run's clock: utc, system_clock, collectives, broadcasts or user; "
+            "ambiguous, far or none: nothing does",
+        ),
+        "offset_ns": Column(_INT, "ns", "what that added to its UTC; null without UTC"),
+        "residual_median_ns": Column(
+            _INT, "ns", "what is left between ends of collectives here and on other hosts: median"
+        ),
+        "residual_worst_ns": Column(_INT, "ns", "the same: worst; null with none in common"),
+        "anchors": Column(_INT, "", "collectives of its host that were matched with others"),
         "window_start_ns": Column(_INT, "ns", "start of its capture window"),
         "window_end_ns": Column(_INT, "ns", "end of its capture window"),
         "kernels": Column(_INT, "", "kernels read, bad rows left out; null without GPU rows"),
         "ranges": Column(_INT, "", "NVTX ranges read; null without an NVTX table"),
-        "status": Column(_TEXT, "", "ok, partial (GPU rows or NVTX missing), empty, or unreadable"),
+        "status": Column(
+            _TEXT,
+            "",
+            "ok, partial (GPU rows or NVTX missing), empty; apart (its clock "
+            "fits no other: see alignment), or unreadable",
+        ),
     },
     "rows": {
         "row": _SPAN["row"],

@@ -41,6 +41,8 @@ class Run:
     ----------
     start_utc_ns : int or None
         UTC of the run's start, second 0 of the chart; None when no report tells.
+    clock : str
+        How the reports came to one clock, in a line; ``run.reports`` has it for each.
     simulated : bool
         True when a report says that it was made up.
     reports, rows : polars.DataFrame
@@ -60,6 +62,7 @@ class Run:
         self,
         *,
         start_utc_ns: int | None,
+        clock: str,
         simulated: bool,
         reports: pl.DataFrame,
         rows: pl.DataFrame,
@@ -70,6 +73,7 @@ class Run:
         phases: pl.DataFrame,
     ) -> None:
         self.start_utc_ns = start_utc_ns
+        self.clock = clock
         self.simulated = simulated
         self.reports = reports
         self.rows = rows

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rlviz.reports.report import Report
+    from rlviz.run.hosts import Host
 
 __all__ = ["Lane", "Worker", "find_lanes", "find_workers", "owner"]
 
@@ -31,7 +32,7 @@ class Worker:
 
     Parameters
     ----------
-    host : str or None
+    host : Host
         Its host.
     pid : int or None
         Its process; None when the export names none.
@@ -45,7 +46,7 @@ class Worker:
         By deviceId; empty when it has no GPU rows.
     """
 
-    host: str | None
+    host: Host
     pid: int | None
     role: str
     rank: int | None
@@ -74,19 +75,27 @@ def owner(report: Report, frame: pl.DataFrame) -> pl.Expr:
     return pl.col("pid").fill_null(known.pop()) if len(known) == 1 else pl.col("pid")
 
 
-def find_workers(reports: Sequence[Report], rules: Rules) -> list[Worker]:
-    """Find the workers of all reports; captures of one process become one worker."""
+def find_workers(reports: Sequence[Report], hosts: Sequence[Host], rules: Rules) -> list[Worker]:
+    """Find the workers of all reports; captures of one process become one worker.
+
+    Parameters
+    ----------
+    reports, hosts : sequence of Report, sequence of Host
+        The reports, and where each was recorded.
+    rules : Rules
+        What names mean.
+    """
     workers: list[Worker] = []
-    by_process: dict[tuple[str | None, int | None], list[Worker]] = defaultdict(list)
-    for index, report in enumerate(reports):
+    by_process: dict[tuple[int, int | None], list[Worker]] = defaultdict(list)
+    for index, (report, host) in enumerate(zip(reports, hosts, strict=True)):
         devices = _devices(report)
         pids = sorted({*devices, *_annotated(report)}, key=lambda pid: (pid is None, pid or 0))
         for pid in pids:
-            alike = by_process[report.identity.host, pid]
+            alike = by_process[host.number, pid]
             worker = _same_session_worker(alike, reports, report)
             if worker is None:
                 rank = _rank(report) if len(pids) == 1 else None
-                worker = Worker(report.identity.host, pid, "unknown", rank)
+                worker = Worker(host, pid, "unknown", rank)
                 workers.append(worker)
                 alike.append(worker)
             worker.reports.append(index)
@@ -191,8 +200,8 @@ def _row_key(index: int, worker: Worker, device: int | None) -> tuple[object, ..
     gpu = worker.devices[device] if device is not None else Gpu()
     if gpu.uuid is not None:
         return ("uuid", gpu.uuid)
-    if gpu.bus is not None and worker.host is not None:
-        return ("bus", worker.host, gpu.bus)
+    if gpu.bus is not None:
+        return ("bus", worker.host.number, gpu.bus)
     return ("worker", index, device)
 
 
@@ -205,7 +214,7 @@ def _row_order(
     gpu = worker.devices[device] if device is not None else Gpu()
     role = next(i for i, r in enumerate(ROLES) if r == worker.role)
     rank = worker.rank if worker.rank is not None else 1 << 40
-    host = _natural(worker.host or "")
+    host = _natural(worker.host.label or ""), worker.host.number
     return (POOLS.index(pool), host, role, rank, gpu.bus or "", worker.pid or 0, device or 0, index)
 
 
