@@ -164,11 +164,15 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write: .html.", show_default=False
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write: .html, .png, .svg or .pdf.",
+            show_default=False,
         ),
     ],
 ) -> None:
-    """Write the timeline of a run to a file that opens offline in any browser.
+    """Write the timeline of a run: a page that opens offline in any browser, or a figure.
 
     Exit status: 0 the file is written, even where some reports could not be read, which standard
     error tells then; 2 it is not.
