@@ -8,7 +8,7 @@ import polars as pl
 
 from rlviz.run.columns import schema
 from rlviz.run.findings.generation import late_generation
-from rlviz.run.findings.incomplete import incomplete_trace, ranks_are_missing
+from rlviz.run.findings.incomplete import incomplete_trace, workers_are_missing
 from rlviz.run.findings.training import TrainingFaults
 from rlviz.run.findings.turns import LOST_SHARE, Turns
 from rlviz.run.findings.waits import exposed_generation, refit_stall, training_waits
@@ -57,8 +57,8 @@ def find(run: Run) -> list[Finding]:
         *refit_stall(turns),
         *training.straggler(),
     ]
-    # What looks like communication may be waiting for a rank that left no report.
-    if not ranks_are_missing(run):
+    # What looks like communication may be waiting for a rank that is in no report.
+    if not workers_are_missing(run):
         costs += training.communication()
     return found + _ranked(costs, turns)
 

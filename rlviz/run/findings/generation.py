@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rlviz.run.findings.finding import Kind
     from rlviz.run.findings.turns import Turns
     from rlviz.run.iteration import Iteration, Span
 
@@ -34,9 +35,13 @@ as much as clocks of healthy GPUs and batches of different sizes make of it."""
 LONELY_SHARE = 0.6
 """A GPU that is busy for less than this after the others ended has only few requests left."""
 
+UNEVEN_SHARE = 0.1
+"""Least share of an iteration that unevenly dealt requests must cost: lengths of answers are not
+known before, so that some GPU ends some per cent later than the others in every run."""
+
 HIDDEN_SHARE = 0.1
-"""A GPU that ends this much of an iteration late is named even where training hides it: another
-split of the GPUs would bring it out."""
+"""A GPU that ends this much of an iteration late for a reason of its own is named even where
+training hides it: another split of the GPUs would bring it out."""
 
 _FEWEST_KERNELS = 5  # of a name, for its mean to say something
 
@@ -81,12 +86,14 @@ def late_generation(turns: Turns) -> tuple[list[Finding], Spans]:
     while rest:
         own = _worst_row(rest)
         # Where no GPU alone is worth it, all are: a tail can be another one's each time.
-        chosen = next((some for some in (own, rest) if _matters(turns, some)), None)
-        if chosen is None:
-            break
-        if (finding := _finding(turns, chosen)) is not None:
-            found.append(finding)
-            waited += [(one.waits_from_ns, one.end_ns) for one in chosen]
+        for chosen in (own, rest):
+            finding = _finding(turns, chosen)
+            if finding is not None:
+                found.append(finding)
+                waited += [(one.waits_from_ns, one.end_ns) for one in chosen]
+                break
+        else:
+            chosen = own
         rest = [one for one in rest if one not in chosen]
     spans = np.array(waited, np.int64).reshape(-1, 2)
     return found, union(spans[:, 0], spans[:, 1])
@@ -132,49 +139,47 @@ def _worst_row(late: Sequence[_Late]) -> list[_Late]:
     )
 
 
-def _matters(turns: Turns, late: Sequence[_Late]) -> bool:
-    waited = sum(one.waited.ns for one in late) / len(turns.iterations)
-    hidden = sum(one.late.ns for one in late) / len(turns.iterations)
-    return turns.share(waited) >= LOST_SHARE or turns.share(hidden) >= HIDDEN_SHARE
-
-
 def _finding(turns: Turns, late: Sequence[_Late]) -> Finding | None:
     cost, lateness = turns.cost([o.waited for o in late]), turns.cost([o.late for o in late])
     if cost is None or lateness is None:
         return None
-    shown = cost if cost.share >= LOST_SHARE else lateness
+    hidden = cost.share < LOST_SHARE
+    if hidden and lateness.share < HIDDEN_SHARE:
+        return None
+    shown = lateness if hidden else cost
     row = next(one.row for one in late if one.iteration is shown.worst.iteration)
-    slower = _slower(turns, row, [one.iteration for one in late if one.row == row])
-    lonely = _busy_share(turns, late)
-    is_slow = slower is not None and slower >= SLOWER
-    if is_slow:
-        why = f"its kernels take {slower:.1f} times as long as theirs"
-    elif lonely < LONELY_SHARE:
-        why = f"it is busy for {percent(lonely)} of that, as with a few long requests"
-    else:
-        why = "its kernels are as fast as theirs: it had more to generate"
-    own = sum(one.row == row for one in late)
-    mean_ns = sum(one.late.ns for one in late) / len(late)
+    own = [one for one in late if one.row == row]
+    kind, why = _reason(turns, row, own, _busy_share(turns, late))
+    if why is None and cost.share < UNEVEN_SHARE:
+        return None
+    if hidden and 2 * len(own) < len(turns.iterations):
+        return None
     others = max(one.others for one in late)
     text = (
-        f"{turns.label(row)} ends last in {own} of {len(turns.iterations)} iterations, "
-        f"{spoken(mean_ns)} after half of the generation GPUs"
-        + (f" (with up to {others} more)" if others else "")
-        + f"; {why}. "
-        + (
-            f"Nothing trains meanwhile for {cost.said}."
-            if shown is cost
-            else "Training hides it: it costs next to nothing as the run is split now."
-        )
+        f"{turns.label(row)} ends last in {len(own)} of {len(turns.iterations)} iterations, "
+        f"{spoken(sum(one.late.ns for one in late) / len(late))} after half of the generation GPUs"
+        f"{f', with up to {others} more' if others else ''}; "
+        f"{why or 'its kernels are as fast as theirs: it had more to generate'}. "
     )
-    return Finding(
-        "generation-straggler" if is_slow or lonely >= LONELY_SHARE else "long-tail",
-        text,
-        cost.mean_ns,
-        *shown.worst.span,
-        shown.number,
-        row,
+    text += (
+        "Training hides it: it costs next to nothing as the run is split now."
+        if hidden
+        else f"Nothing trains meanwhile for {cost.said}."
     )
+    return Finding(kind, text, cost.mean_ns, *shown.worst.span, shown.number, row)
+
+
+def _reason(
+    turns: Turns, row: int, late: Sequence[_Late], busy_share: float
+) -> tuple[Kind, str | None]:
+    """Tell why a GPU ends late: it is slow, or has few requests left; None: it had more to do."""
+    slower = _slower(turns, row, [one.iteration for one in late])
+    if slower is not None and slower >= SLOWER:
+        return "generation-straggler", f"its kernels take {slower:.1f} times as long as theirs"
+    if busy_share < LONELY_SHARE:
+        why = f"it is busy for {percent(busy_share)} of that, as with a few long requests"
+        return "long-tail", why
+    return "generation-straggler", None
 
 
 def _busy_share(turns: Turns, late: Sequence[_Late]) -> float:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from rlviz.run.run import Run
 
-__all__ = ["incomplete_trace", "ranks_are_missing"]
+__all__ = ["incomplete_trace", "workers_are_missing"]
 
 _MISSING_RANKS = "missing-ranks"
 _NOTHING = "nothing-traced"
+_APART = ("clock-ambiguous", "clock-far")
 _NOT_ALIGNED = "not-aligned"
 # A file that is no export at all is no report that is missing.
 _UNREAD = ("unreadable", "unfinished-capture", "export-needed")
@@ -39,6 +40,7 @@ def incomplete_trace(run: Run) -> list[Finding]:
     said = [
         *_missing_ranks(run),
         *_unread(run),
+        *_apart(run),
         *_untraced(run),
         *_without_gpu_rows(run),
         *_without_graphs(run),
@@ -49,9 +51,9 @@ def incomplete_trace(run: Run) -> list[Finding]:
     return [Finding("incomplete-trace", text, None, *place, row=row) for text, row in said]
 
 
-def ranks_are_missing(run: Run) -> bool:
-    """Tell whether a rank that others work with left no report."""
-    return not run.diagnostics.filter(pl.col("kind") == _MISSING_RANKS).is_empty()
+def workers_are_missing(run: Run) -> bool:
+    """Tell whether others may wait for a worker that is in no number."""
+    return bool(_missing_ranks(run) or _unread(run) or _apart(run))
 
 
 def _missing_ranks(run: Run) -> list[tuple[str, int | None]]:
@@ -64,6 +66,17 @@ def _unread(run: Run) -> list[tuple[str, int | None]]:
     if not lost:
         return []
     text = f"{_reports(lost)} could not be read: what is in it is in no number."
+    return [(text, None)]
+
+
+def _apart(run: Run) -> list[tuple[str, int | None]]:
+    lost = [report for kind in _APART for report in _reports_with(run, kind)]
+    if not lost:
+        return []
+    text = (
+        f"{_reports(lost)} is set apart and in no number: its place on the time axis is unknown. "
+        "Say it with offsets=."
+    )
     return [(text, None)]
 
 
@@ -150,8 +163,9 @@ def _named(names: Sequence[str]) -> str:
 
 def _hull(run: Run) -> tuple[int | None, int | None]:
     """Give first start and last end of what was captured of any GPU, else of any worker."""
-    windows = run.reports.filter(pl.col("kernels").is_not_null())
-    windows = windows if len(windows) else run.reports
+    windows = run.reports.filter(pl.col("status") != "apart")
+    with_gpus = windows.filter(pl.col("kernels").is_not_null())
+    windows = with_gpus if len(with_gpus) else windows
     first, last = windows["window_start_ns"].min(), windows["window_end_ns"].max()
     if not isinstance(first, int) or not isinstance(last, int):
         return None, None

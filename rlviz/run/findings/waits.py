@@ -75,20 +75,23 @@ def refit_stall(turns: Turns) -> list[Finding]:
     cost = turns.cost(losses)
     if cost is None or cost.share < REFIT_SHARE:
         return []
-    last = [(_last_one(turns, refit), refit) for _, refit in refits]
-    named = [row for row, _ in last if row is not None]
+    computing_is_known = any(gpu.unknown is None for gpu in turns.metrics.generation_gpus)
+    does = "keeps generation from computing for" if computing_is_known else "takes"
+    text = f"The refit {does} {cost.said_with_share}"
+    last = [(refit, _last_one(turns, refit)) for _, refit in refits]
+    named = [row for _, row in last if row is not None]
     row = max(named, key=named.count, default=None)
-    own = [_behind_ns(turns, refit, row) for one, refit in last if row is not None and one == row]
-    if 2 * len(own) <= len(refits):
-        row = None
-    text = f"The refit keeps generation from computing for {cost.said_with_share}"
-    if row is not None:
+    if row is not None and 2 * named.count(row) > len(refits):
+        behind = [_behind_ns(turns, refit, row) for refit, one in last if one == row]
         text += (
-            f"; {turns.label(row)} has its weights last in {len(own)} of {len(refits)}, "
-            f"{spoken(float(np.median(own)))} after the others"
+            f"; {turns.label(row)} has its weights last in {len(behind)} of {len(refits)}, "
+            f"{spoken(float(np.median(behind)))} after the others"
         )
-    place = cost.worst.span
-    return [Finding("refit-stall", f"{text}.", cost.mean_ns, *place, cost.number, row)]
+    else:
+        row = None
+    return [
+        Finding("refit-stall", f"{text}.", cost.mean_ns, *cost.worst.span, cost.number, row),
+    ]
 
 
 def _colocated(turns: Turns) -> bool:
