@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from rlviz.levels.query import ZoomableRun
     from rlviz.run.run import Run
 
 __all__ = ["app", "main"]
@@ -190,7 +191,7 @@ def export(
     _tell(str(written))
 
 
-def _load(reports: Sequence[Path]) -> Run:
+def _load(reports: Sequence[Path]) -> ZoomableRun:
     from rlviz.api import load
 
     # A single file that is no export has an error of its own, a list has not.
