@@ -148,6 +148,7 @@ def check(reports: Reports) -> None:
     with _errors_told():
         run = _load(reports)
     _tell(_summary(run))
+    _tell(run.clock)
     _print(_reports_table(run.reports))
     severities = run.diagnostics["severity"].to_list()
     if severities:

@@ -57,15 +57,16 @@ def report(tmp_path: Path) -> Path:
 def test_a_sound_run_is_clean(sound: Path) -> None:
     told = rlviz("check", sound)
     assert (told.exit_code, told.stderr) == (0, ""), told.output
-    head, columns, *lines = told.stdout.splitlines()
+    head, clock, columns, *lines = told.stdout.splitlines()
     assert head == "4 reports, 4 rows, simulated, second 0 is 2026-09-21 14:13:20 UTC"
+    assert clock == "Clock: UTC"
     assert " ".join(columns.split()) == "report role host window, s kernels ranges status"
     assert [line.split()[1] for line in lines] == ["policy"] * 2 + ["generation"] * 2
     assert all(line.endswith("  ok") for line in lines)
 
 
 def test_a_line_tells_what_a_report_holds(report: Path) -> None:
-    line = " ".join(rlviz("check", report).stdout.splitlines()[2].split())
+    line = " ".join(rlviz("check", report).stdout.splitlines()[3].split())
     assert line == f"{report.name} policy node-1 0.000 to 1.000 1 1 ok"
 
 
