@@ -167,7 +167,8 @@ def natural_pitch(count: int, letter: float) -> float:
     >>> [round(natural_pitch(rows, 10.0)) for rows in (2, 8, 16, 64, 128)]
     [36, 33, 22, 9, 7]
     """
-    return letter * min(3.6, max(0.72, 3.3 * math.pow(8 / max(count, 1), 0.6)))
+    wanted = letter * min(3.6, max(0.72, 3.3 * math.pow(8 / max(count, 1), 0.6)))
+    return max(wanted, _SMALLEST_LABEL + 0.6)
 
 
 def frame_of(

@@ -42,8 +42,8 @@ def width_pt(text: str, size: float, *, bold: bool = False) -> float:
 
     Examples
     --------
-    >>> 20 < width_pt("iiiiiii", 10) < 25 < width_pt("MMM", 10)
-    True
+    >>> round(width_pt("iiiiiii", 10)), round(width_pt("MMMMMMM", 10))
+    (19, 60)
     """
     return size * sum(_advance(character, bold) for character in text)
 
@@ -91,7 +91,7 @@ def fit(
     Examples
     --------
     >>> fit(["policy_worker/train", "train"], 40, 10), fit(["policy_worker/train"], 40, 10)
-    ('train', 'polic…')
+    ('train', 'policy…')
     >>> fit(["train"], 15, 10)
     ''
     """
