@@ -1,0 +1,154 @@
+"""The integers in the rows of an SQLite table, all rows of a block at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rlviz.reports.pages import NotPlain, leaf_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from rlviz.reports.pages import Block
+
+    Bytes = NDArray[np.uint8]
+    Int64 = NDArray[np.int64]
+
+__all__ = ["NOT_INTEGER", "NULL", "decode"]
+
+# What a cell without a number becomes; no time or identifier of nsys comes near.
+NULL = -(2**63)
+NOT_INTEGER = NULL + 1
+
+# A record begins with the kinds of its values ("serial types"): 0 NULL; 1 to 6 integers of 1, 2, 3,
+# 4, 6 and 8 bytes; 7 a fraction; 8 and 9 the numbers 0 and 1; 12 and up blobs and texts.
+_KINDS = np.arange(128)
+_BYTES = np.where(_KINDS < 12, np.array([0, 1, 2, 3, 4, 6, 8, 8, *[0] * 120]), (_KINDS - 12) >> 1)
+_STORED = (_KINDS >= 1) & (_KINDS <= 6)
+_SHIFT = np.where(_STORED, 64 - 8 * _BYTES, 0)  # leaves a value's own bytes of eight
+_FIXED = np.select([_KINDS == 0, _KINDS == 8, _KINDS == 9], [NULL, 0, 1], NOT_INTEGER)
+_LONG = 127  # stands for every kind from here on: texts and blobs
+
+
+class _Records(NamedTuple):
+    head: Int64  # where each record begins
+    whole: Int64  # where it would end if it were all in this page
+    stop: Int64  # where its part in this page ends
+
+
+def decode(block: Block, counts: Int64, wanted: Mapping[int, Int64]) -> None:
+    """Read columns of all rows of a block.
+
+    Parameters
+    ----------
+    block : Block
+        Leaf pages of a table.
+    counts : ndarray of int64
+        Number of rows in each page; n in all.
+    wanted : mapping of int to ndarray of int64, shape (n,)
+        By the place of a column in the table: where its values go.
+
+    Raises
+    ------
+    NotPlain, IndexError
+        A row is odd or damaged, or lacks a column.
+    """
+    raw = block.raw
+    words = np.ndarray((len(raw) - 7,), ">i8", raw.data, strides=(1,))
+    records = _records(block, leaf_cells(block, counts))
+    told = raw.take(records.head)  # bytes that tell the kinds, this one included
+    if told.max() >= 128:
+        raise NotPlain
+    kind_at, first = records.head, records.head + told
+    value_at, moved = first, 0  # `moved`: what all rows have in common of the way to the value
+    last = max(wanted)
+    for column in range(last + 1):
+        kinds = raw[column + 1 :].take(kind_at)
+        sizes = None
+        if kinds.max() >= 128:
+            long, after = _varint(raw, kind_at + (column + 1), 4)
+            kinds = np.minimum(long, _LONG).astype(np.uint8)
+            sizes = np.where(long < _LONG, _BYTES.take(kinds), (long - 12) >> 1)
+            kind_at = after - (column + 2)
+        low, high = int(kinds.min()), int(kinds.max())
+        if high >= 10 and ((kinds == 10) | (kinds == 11)).any():  # SQLite keeps these to itself
+            raise NotPlain
+        if column in wanted:
+            _read(raw[moved:], words[moved:], value_at, kinds, wanted[column])
+        if sizes is None and low == high:
+            moved += int(_BYTES[low])
+        else:
+            value_at = value_at + (_BYTES.take(kinds) if sizes is None else sizes)
+    # Anything may have been read up to here: now it shows whether it lay inside its record.
+    _check(records, first, kind_at + (last + 2), value_at + moved)
+
+
+def _records(block: Block, cells: Int64) -> _Records:
+    raw, size = block.raw, block.page_size
+    payload, at = _varint(raw, cells, 3)
+    # The row's number comes next, and takes up to nine bytes.
+    length = np.ones(len(cells), np.int64)
+    more = np.ones(len(cells), np.bool_)
+    for place in range(8):
+        more &= raw[place:].take(at) >= 128
+        if not more.any():
+            break
+        length += more
+    head = at + length
+    whole = stop = end = head + payload
+    if payload.max() > size - 35:
+        # The rest of a long record is on other pages, named by the four bytes behind this part.
+        least = (size - 12) * 32 // 255 - 23
+        part = least + (payload - least) % (size - 4)
+        part = np.where(part > size - 35, least, part)
+        spills = payload > size - 35
+        stop = np.where(spills, head + part, whole)
+        end = np.where(spills, stop + 4, whole)
+    if (end > (cells | (size - 1)) + 1).any():  # beyond its page
+        raise NotPlain
+    return _Records(head, whole, stop)
+
+
+def _varint(raw: Bytes, at: Int64, most: int) -> tuple[Int64, Int64]:
+    """Read numbers of seven bits a byte, and where they end."""
+    byte = raw.take(at)
+    more = byte >= 128
+    value = (byte & 127).astype(np.int64)
+    at = at + 1
+    for _ in range(most - 1):
+        if not more.any():
+            return value, at
+        byte = raw.take(at)
+        value = np.where(more, value << 7 | byte & 127, value)
+        at += more
+        more &= byte >= 128
+    if more.any():
+        raise NotPlain
+    return value, at
+
+
+def _read(raw: Bytes, words: Int64, at: Int64, kinds: Bytes, target: Int64) -> None:
+    low, high = int(kinds.min()), int(kinds.max())
+    if low == high and not _STORED[low]:
+        target[:] = _FIXED[low]
+    elif low == high == 1:
+        target[:] = raw.view(np.int8).take(at)
+    else:
+        target[:] = words[at]
+        target >>= _SHIFT[low] if low == high else _SHIFT.take(kinds)
+        if low < 1 or high > 6:
+            fixed = np.flatnonzero(~_STORED.take(kinds))
+            target[fixed] = _FIXED.take(kinds[fixed])
+
+
+def _check(records: _Records, first: Int64, kinds_end: Int64, values_end: Int64) -> None:
+    if (kinds_end > first).any() or (values_end > records.stop).any():
+        raise NotPlain
+    # SQLite takes a record for damaged that has something behind its last value.
+    full = kinds_end == first
+    if (full & (values_end != records.whole)).any():
+        raise NotPlain
