@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rlviz.run.activity import Activity
     from rlviz.run.findings.finding import Kind
     from rlviz.run.findings.turns import Cost, Turns
     from rlviz.run.iteration import Iteration, Span
@@ -93,11 +94,14 @@ class TrainingFaults:
         held = self._held(self._waits_ns)
         if held is None or held.whole.share < LOST_SHARE:
             return []
+        longer_ns = float(self._longer_ns(self._compute_ns).mean())
+        why = "it computes no longer than they do"
+        if longer_ns > 0.5 * held.whole.mean_ns:
+            why = f"it computes {spoken(longer_ns)} longer"
         text = (
             f"{self._turns.label(self._worst_row)} arrives last at {self._times_last} of "
             f"{self._collectives} all-reduces and reduce-scatters of training: "
-            f"{_others(len(self._exposed_ns) - 1)} {held.whole.said} for it, all collectives "
-            f"together.{held.hidden}"
+            f"{_others(len(self._exposed_ns) - 1)} {held.whole.said} for it; {why}.{held.hidden}"
         )
         return [_finding("training-straggler", text, held.cost, self._worst_row)]
 
@@ -155,36 +159,53 @@ class TrainingFaults:
         alone = self._turns.training_alone_ns(iteration)
         return ns if alone is None else min(ns, alone)
 
-    @cached_property
+    @property
     def _waits_ns(self) -> Int64:
-        """How much longer the others are in communication than the straggler, which waits least.
+        """How long the others wait for the straggler.
 
-        All collectives count that no compute hides, also those that cannot be matched.
+        They do so in communication, where it is the shortest, for it starts last and all end
+        together; or, after a phase in which it computes longer, with nothing to do at all.
         """
-        own = self._exposed_ns.get(self._worst_row) if self._worst_row is not None else None
-        others = [ns for row, ns in self._exposed_ns.items() if row != self._worst_row]
+        waits: Int64 = np.maximum(
+            -self._longer_ns(self._exposed_ns), self._longer_ns(self._compute_ns)
+        )
+        return np.maximum(waits, 0)
+
+    def _longer_ns(self, by_row: dict[int, Int64]) -> Int64:
+        """By how much the straggler has more of something than the others, by iteration."""
+        own = by_row.get(self._worst_row) if self._worst_row is not None else None
+        others = [ns for row, ns in by_row.items() if row != self._worst_row]
         if own is None or not others:
             return np.zeros(len(self._turns.iterations), np.int64)
-        waits: Int64 = np.maximum(np.median(others, axis=0) - own, 0).astype(np.int64)
-        return waits
+        longer: Int64 = (own - np.median(others, axis=0)).astype(np.int64)
+        return longer
 
     @cached_property
     def _exposed_ns(self) -> dict[int, Int64]:
-        """Communication with no compute under it, outside of refits, by policy row and iteration.
-
-        A row that has nothing to tell, because its busy time is unknown or it never communicates,
-        is absent.
-        """
+        """Communication with no compute under it, outside of refits, by row and iteration."""
         starts, ends = _limits(self._turns.iterations)
         return {row: within(spans, starts, ends) for row, spans in self._exposed.items()}
 
     @cached_property
     def _exposed(self) -> dict[int, Spans]:
+        return {
+            row: subtraction(*own.comm_exposed, *self._turns.refits)
+            for row, own in self._policies.items()
+        }
+
+    @cached_property
+    def _compute_ns(self) -> dict[int, Int64]:
+        windows = _limits(self._turns.iterations)
+        return {row: within(own.compute, *windows) for row, own in self._policies.items()}
+
+    @cached_property
+    def _policies(self) -> dict[int, Activity]:
+        """What policies did that communicate at all, by row."""
         found = {}
         for gpu in self._turns.metrics.gpus:
-            lanes = [a for lane, a in gpu.lanes.items() if gpu.roles[lane] == "policy"]
-            if gpu.unknown is None and len(lanes) == 1 and len(lanes[0].communication[0]):
-                found[gpu.row] = subtraction(*lanes[0].comm_exposed, *self._turns.refits)
+            own = [a for lane, a in gpu.lanes.items() if gpu.roles[lane] == "policy"]
+            if gpu.unknown is None and len(own) == 1 and len(own[0].communication[0]):
+                found[gpu.row] = own[0]
         return found
 
     @property
