@@ -88,6 +88,14 @@ def test_iterations_of_other_hands_runs_are_found_to_the_nanosecond(name: str) -
 
 
 @needs_shared
+def test_iterations_are_right_to_a_tenth_of_a_millisecond_where_a_clock_was_off() -> None:
+    run, truth = simulated("nemo_skew")
+    for one, known in zip(run.story.iterations, truth["iterations"], strict=True):
+        assert one.number == known["iteration"]
+        assert (one.start_ns, one.end_ns) == pytest.approx(known["window"], abs=100_000)
+
+
+@needs_shared
 @pytest.mark.parametrize("name", EXACT)
 def test_segments_of_other_hands_runs_are_found_to_the_nanosecond(name: str) -> None:
     check_segments(*simulated(name))

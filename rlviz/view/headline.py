@@ -67,9 +67,8 @@ def caption_of(run: Run) -> str:
     """Say how times were aligned, and how many reports were read."""
     read = run.reports.filter(pl.col("status") != "unreadable")
     versions = sorted(set(read["nsys_version"].drop_nulls()))
-    clock = "not aligned" if run.start_utc_ns is None else "aligned by UTC at collection start"
     nsys = f" · nsys {', '.join(versions)}" if versions else ""
-    return f"{clock} · {len(read)} of {len(run.reports)} reports{nsys}"
+    return f"{run.clock} · {len(read)} of {len(run.reports)} reports{nsys}"
 
 
 def notes_of(run: Run) -> tuple[str, ...]:
