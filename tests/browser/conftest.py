@@ -226,8 +226,10 @@ def open_notebook(browser: Browser, lab: Lab) -> Iterator[Opener]:
             # A workspace of its own: JupyterLab opens again what another test had open.
             page.goto(f"{lab.url}/lab/workspaces/{name}/tree/{name}.ipynb?token={lab.token}")
             page.wait_for_function("() => globalThis.jupyterapp !== undefined", timeout=60_000)
-            page.wait_for_selector(
-                ".jp-NotebookPanel-toolbar .jp-Toolbar-kernelName >> text=Python", timeout=60_000
+            page.wait_for_function(
+                "() => jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status"
+                " === 'idle'",
+                timeout=120_000,
             )
             if run:
                 command(page, "notebook:run-all-cells")
@@ -239,5 +241,5 @@ def open_notebook(browser: Browser, lab: Lab) -> Iterator[Opener]:
 
 
 def command(page: Page, name: str) -> None:
-    """Run one of JupyterLab's commands."""
-    page.evaluate("(name) => globalThis.jupyterapp.commands.execute(name)", name)
+    """Start one of JupyterLab's commands; running cells is over only when they are."""
+    page.evaluate("(name) => { void globalThis.jupyterapp.commands.execute(name); }", name)

@@ -54,8 +54,20 @@ class View {
     const sequence = ++this.sequence;
     return new Promise((resolve, reject) => {
       this.asked.set(sequence, { resolve, reject });
-      this.model.send({ kind: "ask", view: this.id, sequence, parts });
+      if (!this.send({ kind: "ask", sequence, parts })) {
+        reject(new Error("its kernel is gone; run the cell again"));
+      }
     });
+  }
+
+  // A kernel that is gone refuses; the chart stays as it is.
+  send(message) {
+    try {
+      this.model.send({ view: this.id, ...message });
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   answered(message, buffers) {
@@ -143,7 +155,7 @@ class View {
       this.last = `${start},${end}`;
       const after = this.model.get("_zoom")[0] ?? 0;
       const sequence = ++this.sequence;
-      this.model.send({ kind: "window", view: this.id, sequence, after, start, end });
+      this.send({ kind: "window", sequence, after, start, end });
     }, SETTLE_MS);
   }
 

@@ -1,0 +1,218 @@
+"""Timelines in JupyterLab, with a real kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.browser.conftest import command, settle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.browser.conftest import Opener
+
+SETUP = """
+from types import SimpleNamespace
+from rlviz.view import timeline as module
+from tests.view.scenes import hostile, scene
+
+module.compose = lambda run: run.scene
+
+def timeline(made):
+    return module.Timeline(SimpleNamespace(scene=made, reports=range(12)))
+"""
+PATIENCE_MS = 120_000
+
+
+def painted(page: Page, charts: int) -> None:
+    """Wait for so many charts, and for no more."""
+    page.wait_for_function(
+        """(charts) => document.querySelectorAll("[data-rlviz=painted]").length === charts
+          && document.querySelectorAll(".rlviz").length === charts""",
+        arg=charts,
+        timeout=PATIENCE_MS,
+    )
+    settle(page)
+
+
+def windows(page: Page) -> list[list[float]]:
+    found: list[list[float]] = page.evaluate(
+        "() => [...document.querySelectorAll('.rlviz')].map((root) => root.rlviz.window)"
+    )
+    return found
+
+
+def middle(page: Page, chart: int, at_s: float, row: int, height: float = 0.5) -> list[float]:
+    """Give the pixel of a time and a row of a chart, scrolled into sight."""
+    page.locator(".rlviz").nth(chart).scroll_into_view_if_needed()
+    found: list[float] = page.evaluate(
+        """([chart, at, row, height]) => {
+          const lens = document.querySelectorAll(".rlviz")[chart].rlviz;
+          const box = lens.view.el.getBoundingClientRect();
+          const [start, end] = lens.window;
+          const { top, bottom } = lens.facts.rows[row];
+          const units = (top + (bottom - top) * height) / lens.facts.height;
+          const frame = lens.frame;
+          return [
+            box.left + frame.left + ((at - start) / (end - start)) * frame.width,
+            box.top + frame.top + units * (frame.bottom - frame.top),
+          ];
+        }""",
+        [chart, at_s, row, height],
+    )
+    return found
+
+
+def run_cell(page: Page, index: int) -> str:
+    """Run one cell and give its text output."""
+    page.evaluate(
+        """async (index) => {
+          const panel = jupyterapp.shell.currentWidget;
+          panel.content.activeCellIndex = index;
+          panel.content.deselectAll();
+          await jupyterapp.commands.execute("notebook:run-cell");
+        }""",
+        index,
+    )
+    text: str = page.evaluate(
+        """(index) => {
+          const { outputs } = jupyterapp.shell.currentWidget.content.model.cells.get(index);
+          return Array.from({ length: outputs.length }, (_, i) => outputs.get(i).toJSON())
+            .map((output) => [].concat(output.text ?? output.data?.["text/plain"] ?? "").join(""))
+            .join("");
+        }""",
+        index,
+    )
+    return text
+
+
+def documents(page: Page) -> int:
+    count: int = page.evaluate(
+        "() => document.querySelector('.rlviz').rlviz.Bokeh.documents.length"
+    )
+    return count
+
+
+def cells(page: Page) -> int:
+    count: int = page.evaluate("() => jupyterapp.shell.currentWidget.content.model.cells.length")
+    return count
+
+
+def eventually(page: Page, look: Any, expected: Any) -> None:
+    """Wait until `look` gives what is expected; say what it gave if it never does."""
+    for _ in range(100):
+        if look() == expected:
+            return
+        page.wait_for_timeout(100)
+    assert look() == expected
+
+
+def test_three_charts_under_run_all(open_notebook: Opener) -> None:
+    page = open_notebook(
+        "three",
+        SETUP,
+        "first = timeline(scene(2)); first._show(); first",
+        "second = timeline(scene(2))\nsecond",
+        "third = timeline(scene(4))\nthird._show()\nprint('a line below')",
+        "print(*(one.window for one in (first, second, third)))",
+        "second.zoom(iteration=4)",
+        "second",
+        run=False,
+    )
+    page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 4; }")
+    command(page, "notebook:run-all-above")
+    # shown and the last expression: once; assigned and named: once; in the middle of a cell: once
+    painted(page, 3)
+    assert page.evaluate("() => globalThis.Bokeh === undefined")
+
+    # hover tells the range's name
+    x, y = middle(page, 1, 15.0, 1, 0.02)
+    page.mouse.move(x - 3, y)
+    page.mouse.move(x, y)
+    tip = page.locator(".rlviz-tip:visible")
+    assert "dtensor_policy_worker_v2/train" in tip.inner_text()
+
+    # a person's wheel moves one view, and the kernel hears of it
+    page.mouse.move(*middle(page, 1, 48.0, 0))
+    page.mouse.wheel(0, -240)
+    page.wait_for_timeout(400)
+    first, second, third = windows(page)
+    assert first == third == [0.0, 96.0]
+    assert second != first
+    told = f"(0.0, 96.0) ({second[0]!r}, {second[1]!r}) (0.0, 96.0)"
+    assert run_cell(page, 4).strip() == told
+
+    # keys belong to the chart that has the focus, not to the notebook around it
+    before = cells(page)
+    page.locator(".rlviz").nth(2).focus()
+    for key in ("w", "a", "d", "d", "s", "a"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    assert cells(page) == before
+    assert windows(page)[:2] == [first, second]
+    assert windows(page)[2] != third
+
+    # zoom() from a cell moves every view of its timeline, those of a later cell included
+    run_cell(page, 5)
+    eventually(page, lambda: windows(page)[1], [31.0, 62.0])
+    assert windows(page)[0] == [0.0, 96.0]
+    run_cell(page, 6)
+    painted(page, 4)
+    assert windows(page)[3] == [31.0, 62.0]
+    page.evaluate("() => document.querySelectorAll('.rlviz')[3].rlviz.zoom(1, 2)")
+    page.wait_for_timeout(300)
+    assert windows(page)[1] == [31.0, 62.0]
+
+    # the notebook's theme, without asking the kernel
+    for name, theme in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        page.evaluate(
+            "(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })", name
+        )
+        eventually(page, lambda: page.locator(".rlviz").first.get_attribute("data-theme"), theme)
+
+
+def test_reruns_leave_nothing_behind_and_a_restart_leaves_the_charts(
+    open_notebook: Opener,
+) -> None:
+    page = open_notebook("again", SETUP, "timeline(scene(2))", "timeline(hostile())")
+    painted(page, 2)
+    before = documents(page)
+    assert before == 2
+    for _ in range(10):
+        run_cell(page, 1)
+        painted(page, 2)
+    assert documents(page) == before
+    assert page.locator(".rlviz-tip").count() == 2
+    assert page.evaluate("() => globalThis.__rlviz_bokeh.size") == 2
+
+    # hostile strings: shown, not run
+    x, y = middle(page, 1, 15.0, 2, 0.02)
+    page.mouse.move(x - 3, y)
+    page.mouse.move(x, y)
+    assert "https://example.com" in page.locator(".rlviz-tip:visible").inner_text()
+    assert page.evaluate("() => globalThis.__pwned") is None
+
+    # without the kernel that made them
+    page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    page.wait_for_timeout(1000)
+    assert page.locator("[data-rlviz=painted]").count() == 2
+    page.mouse.move(*middle(page, 0, 48.0, 0))
+    page.mouse.wheel(0, -240)
+    page.wait_for_timeout(300)
+    assert windows(page)[0] != [0.0, 96.0]
+
+
+SLOW = """
+import time
+slow = timeline(scene(2))
+part = slow._widget._parts["item"]
+slow._widget._parts["item"] = lambda: (time.sleep(6), part())[1]
+slow
+"""
+
+
+def test_a_chart_says_that_it_waits_for_a_busy_kernel(open_notebook: Opener) -> None:
+    page = open_notebook("slow", SETUP, SLOW)
+    page.get_by_text("The chart waits for the kernel.").wait_for(timeout=PATIENCE_MS)
+    painted(page, 1)
+    assert page.get_by_text("The chart waits for the kernel.").count() == 0
