@@ -146,7 +146,7 @@ def _draw(
     places = marks.place_ranges(frame, plot, overlays)
     marks.draw_ranges(canvas, scene, overlays, places)
     marks.draw_activity(canvas, scene, plot, x, columns, pixel)
-    marks.draw_outlines(canvas, scene, frame, overlays, places)
+    marks.draw_outlines(canvas, scene, frame, plot, overlays, places)
     marks.draw_shades(canvas, frame, plot, shades, "edge")
     marks.draw_lines(canvas, scene, frame, plot)
     draw_range_labels(canvas, scene, frame, plot, overlays)

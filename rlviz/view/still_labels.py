@@ -124,6 +124,8 @@ def _bracket_texts(
     # Those that fit, then numbers beside them, where many iterations leave no room for each.
     for i in sorted(range(len(brackets)), key=lambda i: fitting[i] == len(forms[i])):
         text = forms[i][min(max(fitting[i], common), len(forms[i]) - 1)]
+        if fitting[i] == len(forms[i]) and rooms[i] < 0.3 * usual:
+            continue  # a sliver at the window's edge
         if len(text) > _LONGEST_NUMBER:
             text = fit([text], rooms[i], size, bold=True)
         half = width_pt(text, size, bold=True) / 2

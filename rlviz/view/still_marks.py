@@ -156,7 +156,7 @@ def draw_ranges(canvas: Canvas, scene: Scene, overlays: Overlays, places: Places
 
 
 def draw_outlines(
-    canvas: Canvas, scene: Scene, frame: Frame, overlays: Overlays, places: Places
+    canvas: Canvas, scene: Scene, frame: Frame, plot: Plot, overlays: Overlays, places: Places
 ) -> None:
     """Draw the outlines of ranges over the activity; a side that lies elsewhere stays open."""
     left, top, right, bottom = places
@@ -164,9 +164,11 @@ def draw_outlines(
     width = 0.06 * frame.letter
     begins = overlays.left >= start
     closes = (overlays.right <= end) & ~overlays.truncated
+    # Closer to each other, outlines would hide the activity; without GPU data there is none.
+    bare = np.isin(overlays.row, [p.row.row for p in plot.rows if not p.row.gpu_data])
+    roomy = (right - left > 6 * width) & (bottom - top > np.where(bare, 4, 12) * width)
     for code in np.unique(overlays.color):
-        # An outline thicker than the range itself would be a bar.
-        own = (overlays.color == code) & (right - left > 5 * width)
+        own = (overlays.color == code) & roomy
         first, last = own & begins, own & closes
         x0 = np.concatenate([left[own], left[own], left[first], right[last]])
         x1 = np.concatenate([right[own], right[own], left[first], right[last]])
