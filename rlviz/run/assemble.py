@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
@@ -14,7 +14,9 @@ from rlviz.reports.report import Diagnostic
 from rlviz.run.capture import captured_by_lane
 from rlviz.run.clock import align
 from rlviz.run.columns import schema
+from rlviz.run.completeness import what_is_missing
 from rlviz.run.events import Events
+from rlviz.run.gpu_time import NO_GPU_DATA
 from rlviz.run.hosts import find_machines, hosts_of
 from rlviz.run.iterations import tell_story
 from rlviz.run.phases import all_phases, marked_ranges
@@ -23,7 +25,7 @@ from rlviz.run.run import Run
 from rlviz.run.workers import find_lanes, find_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rlviz.reports.report import Report
     from rlviz.run.clock import Clock
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["assemble"]
 
 RunT = TypeVar("RunT", bound=Run)
+
+_WITHOUT_GPU = {"controller", "environment"}
 
 _KINDS: dict[type[RlvizError], str] = {
     NotAnExport: "not-an-export",
@@ -79,8 +83,8 @@ def assemble(
     hosts = hosts_of(machines)
     clock = align(reports, machines, offsets)
     windows, unknown_windows = _windows(reports, clock.offsets_ns)
-    workers = find_workers(reports, hosts, rules)
-    frame = _reports_frame(reports, hosts, clock, windows, workers, failures)
+    workers = everybody = find_workers(reports, hosts, rules)
+    frame = _reports_frame(reports, hosts, clock, windows, everybody, failures)
     # What has no place on the run's clock is listed, and takes no part in anything else.
     kept = [i for i, one in enumerate(clock.alignments) if not one.apart]
     placed = [reports[i] for i in kept]
@@ -94,10 +98,11 @@ def assemble(
     captured = captured_by_lane(rows, frame)
     story = tell_story(events, rows, marked, captured, rules, iteration_marker)
     diagnostics = [
-        *(_failure(key, error) for key, error in failures),
+        *(_failure(key, error, rules) for key, error in failures),
         *doubles,
+        *what_is_missing(reports, machines, everybody),
         *clock.diagnostics,
-        *(_of_report(d, r.key) for r in reports for d in r.diagnostics),
+        *_of_reports(reports, everybody),
         *unknown_windows,
         *_of_workers(workers, placed),
         *_truncated(events.ranges),
@@ -161,14 +166,20 @@ def _windows(
     return windows, diagnostics
 
 
-def _of_report(diagnostic: Diagnostic, key: str) -> Diagnostic:
-    return Diagnostic(
-        diagnostic.severity, diagnostic.kind, diagnostic.message, key, diagnostic.count
-    )
+def _of_reports(reports: Sequence[Report], workers: Sequence[Worker]) -> Iterator[Diagnostic]:
+    for index, report in enumerate(reports):
+        roles = {worker.role for worker in workers if index in worker.reports}
+        for found in report.diagnostics:
+            # A controller has nothing to do on a GPU: without GPU rows it lacks none.
+            expected = found.kind == NO_GPU_DATA and roles and roles <= _WITHOUT_GPU
+            yield replace(found, report=report.key, severity="info" if expected else found.severity)
 
 
-def _failure(key: str, error: RlvizError) -> Diagnostic:
+def _failure(key: str, error: RlvizError, rules: Rules) -> Diagnostic:
     message = f"{error.problem} {error.remedy}".strip()
+    role = rules.role((), (), error.path.stem)
+    if role != "unknown":
+        message += f" By its name it is of a {role} worker, which has no row and is in no number."
     return Diagnostic("error", _KINDS.get(type(error), "unreadable"), message, key)
 
 

@@ -104,7 +104,9 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "label": Column(_TEXT, "", "name of the row on the chart"),
         "pool": Column(_TEXT, "", "generation, training, colocated or other"),
         "role": Column(_TEXT, "", "what the lane's worker is for"),
-        "rank": Column(_INT, "", "RANK of the worker; null when unknown"),
+        "rank": Column(
+            _INT, "", "RANK of the worker, or the one in its report's name; null when unknown"
+        ),
         "host": Column(_TEXT, "", "host name; null when unknown"),
         "gpu_uuid": Column(_TEXT, "", "UUID of the GPU; null when unknown"),
         "gpu_bus": Column(_TEXT, "", "PCI bus of the GPU; null when unknown"),

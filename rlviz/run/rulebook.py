@@ -21,12 +21,14 @@ __all__ = ["RuleSource", "read_rules", "shipped_rules"]
 RuleSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 _FIRST_STEP = "first_step"
+_RANK = "rank"
 _FRAMEWORKS = ("nemo_rl", "verl", "rlinf", "vllm", "plain")
 _KEYS: dict[str, frozenset[str]] = {
-    "": frozenset({"framework", "role", "phase", "iteration", "kernels"}),
+    "": frozenset({"framework", "role", "phase", "iteration", "kernels", "reports"}),
     "role": frozenset({"role", "ranges", "processes", "files"}),
     "phase": frozenset({"phase", "ranges"}),
     "iteration": frozenset({_FIRST_STEP, "steps"}),
+    "reports": frozenset({_RANK}),
     "kernels": frozenset({"communication"}),
 }
 
@@ -83,6 +85,7 @@ def _joined(first: Rules, second: Rules) -> Rules:
         first.phases + second.phases,
         Pattern(first.steps.globs + second.steps.globs),
         first.first_step + second.first_step,
+        first.rank + second.rank,
         Pattern(first.communication.globs + second.communication.globs),
     )
 
@@ -101,11 +104,13 @@ class _Reader:
         framework = self._text_of(content, "framework", "one's own")
         iteration = self._table(content, "iteration")
         first_step = self._text_of(iteration, _FIRST_STEP, "")
+        rank = self._text_of(self._table(content, "reports"), _RANK, "")
         return Rules(
             tuple(self._role(framework, entry) for entry in self._tables(content, "role")),
             tuple(self._phase(framework, entry) for entry in self._tables(content, "phase")),
             self._globs(iteration, "steps"),
-            (self._regex(first_step),) if first_step else (),
+            (self._regex(_FIRST_STEP, first_step, "first"),) if first_step else (),
+            (self._regex(_RANK, rank, "rank"),) if rank else (),
             self._globs(self._table(content, "kernels"), "communication"),
         )
 
@@ -137,13 +142,13 @@ class _Reader:
             raise self._bad(key, problem="no list of texts")
         return Pattern(tuple(globs))
 
-    def _regex(self, text: str) -> re.Pattern[str]:
+    def _regex(self, key: str, text: str, group: str) -> re.Pattern[str]:
         try:
             pattern = re.compile(text)
         except re.error as error:
-            raise self._bad(_FIRST_STEP, f"it is no regular expression: {error}") from None
-        if "first" not in pattern.groupindex:
-            raise self._bad(_FIRST_STEP, f"{text!r} has no group (?P<first>...)")
+            raise self._bad(key, f"it is no regular expression: {error}") from None
+        if group not in pattern.groupindex:
+            raise self._bad(key, f"{text!r} has no group (?P<{group}>...)")
         return pattern
 
     def _text_of(self, entry: dict[str, Any], key: str, default: str) -> str:

@@ -103,6 +103,8 @@ class Rules:
         Ranges of a controller, one a train step, from the first step on.
     first_step : tuple of re.Pattern
         Each finds a group ``first`` in a report's name: the first train step that it captured.
+    rank : tuple of re.Pattern
+        Each finds a group ``rank`` in a report's name: the rank of its worker in its role.
     communication : Pattern
         Short names of kernels that move data between GPUs.
     """
@@ -111,6 +113,7 @@ class Rules:
     phases: tuple[PhaseRule, ...] = ()
     steps: Pattern = Pattern()
     first_step: tuple[re.Pattern[str], ...] = ()
+    rank: tuple[re.Pattern[str], ...] = ()
     communication: Pattern = Pattern()
 
     def role(self, ranges: Collection[str], processes: Collection[str], file: str) -> str:
@@ -183,10 +186,18 @@ class Rules:
         >>> shipped_rules().first_step_of("dtensor_policy_worker_v2_3:8_4711")
         3
         """
-        for pattern in self.first_step:
-            if found := pattern.search(report):
-                return int(found["first"])
-        return None
+        return _number(self.first_step, "first", report)
+
+    def rank_of(self, report: str) -> int | None:
+        """Tell the rank of a report's worker, by the report's name without suffix.
+
+        Examples
+        --------
+        >>> from rlviz.run.rulebook import shipped_rules
+        >>> shipped_rules().rank_of("rlinf_profile_RolloutGroup_2_4711")
+        2
+        """
+        return _number(self.rank, "rank", report)
 
 
 def pool_of(roles: Iterable[str]) -> str:
@@ -202,6 +213,15 @@ def pool_of(roles: Iterable[str]) -> str:
     if generates and trains:
         return "colocated"
     return "generation" if generates else "training" if trains else "other"
+
+
+def _number(patterns: Iterable[re.Pattern[str]], group: str, text: str) -> int | None:
+    for pattern in patterns:
+        found = pattern.search(text)
+        # Nobody counts further; a group that takes in text or half a hash is no number.
+        if found and re.fullmatch("[0-9]{1,9}", found[group] or ""):
+            return int(found[group])
+    return None
 
 
 def _regex(glob: str) -> str:

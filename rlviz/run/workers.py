@@ -39,7 +39,7 @@ class Worker:
     role : str
         What it is for.
     rank : int or None
-        ``RANK`` of its environment.
+        ``RANK`` of its environment, else what its report's name tells.
     reports : list of int
         Indices of its reports.
     devices : dict of int to Gpu
@@ -94,7 +94,7 @@ def find_workers(reports: Sequence[Report], hosts: Sequence[Host], rules: Rules)
             alike = by_process[host.number, pid]
             worker = _same_session_worker(alike, reports, report)
             if worker is None:
-                rank = _rank(report) if len(pids) == 1 else None
+                rank = _rank(report, rules) if len(pids) == 1 else None
                 worker = Worker(host, pid, "unknown", rank)
                 workers.append(worker)
                 alike.append(worker)
@@ -145,9 +145,9 @@ def _gpu(report: Report, pid: int | None, device: int) -> Gpu:
     return gpus.get((pid if pid is not None else -1, device)) or gpus.get((-1, device)) or Gpu()
 
 
-def _rank(report: Report) -> int | None:
+def _rank(report: Report, rules: Rules) -> int | None:
     rank = report.identity.environment.get("RANK", "")
-    return int(rank) if _RANK.fullmatch(rank) else None
+    return int(rank) if _RANK.fullmatch(rank) else rules.rank_of(report.path.stem)
 
 
 def _same_session_worker(
