@@ -132,7 +132,7 @@ def test_buckets_keep_the_busy_time_and_name_what_takes_most(
 ) -> None:
     start, end, code = columns(drawn)
     name = code.astype(np.int64)
-    found = in_buckets(start, end, name, name, 1 << power)
+    found = in_buckets(start, end, name, name, name, 1 << power)
     assert found.busy_ns.sum() == covered(start, end).sum()
     assert (found.end_ns > found.start_ns).all()
     for left, dominant, share in zip(found.start_ns, found.name, found.name_share, strict=True):

@@ -32,7 +32,7 @@ class Buckets:
         Union of what lies in it; over all buckets the sum is the row's busy time.
     count : ndarray of int64
         Events that reach into it. One that spans several buckets counts in each.
-    name, color : ndarray of int64
+    name, color, kind : ndarray of int64
         Code with the most event time in it.
     name_share : ndarray of float64
         That time over the event time of all names in it.
@@ -44,6 +44,7 @@ class Buckets:
     count: Int64
     name: Int64
     color: Int64
+    kind: Int64
     name_share: Float
 
 
@@ -61,7 +62,9 @@ def bucket_width_ns(span_ns: int, at_most: int) -> int:
     return 1 << int(needed - 1).bit_length()
 
 
-def in_buckets(start: Int64, end: Int64, name: Int64, color: Int64, width_ns: int) -> Buckets:
+def in_buckets(
+    start: Int64, end: Int64, name: Int64, color: Int64, kind: Int64, width_ns: int
+) -> Buckets:
     """Merge events into buckets whose edges are multiples of `width_ns`.
 
     Parameters
@@ -69,25 +72,26 @@ def in_buckets(start: Int64, end: Int64, name: Int64, color: Int64, width_ns: in
     start, end : ndarray of int64, shape (n,)
         Nanoseconds; they may overlap. Events without length have no share in a bucket's busy time
         but make it a bucket that holds something.
-    name, color : ndarray of int64, shape (n,)
+    name, color, kind : ndarray of int64, shape (n,)
         Codes, 0 or more.
     width_ns : int
         Width of a bucket.
 
     Examples
     --------
-    >>> b = in_buckets(*(np.array(a) for a in ([0, 6], [5, 12], [0, 1], [0, 0])), 8)
+    >>> b = in_buckets(*(np.array(a) for a in ([0, 6], [5, 12], [0, 1], [0, 0], [0, 0])), 8)
     >>> b.busy_ns, b.count, b.name
     (array([7, 4]), array([2, 1]), array([0, 1]))
     """
     if len(start) == 0:
         none = np.empty(0, np.int64)
-        return Buckets(none, none, none, none, none, none, np.empty(0))
+        return Buckets(none, none, none, none, none, none, none, np.empty(0))
     pieces = _pieces(start, end, width_ns)
     owner = pieces["owner"].to_numpy()
-    pieces = pieces.with_columns(pl.Series("name", name[owner]), pl.Series("color", color[owner]))
+    codes = {"name": name, "color": color, "kind": kind}
+    pieces = pieces.with_columns(pl.Series(key, code[owner]) for key, code in codes.items())
     held = pieces.group_by("bucket").agg(pl.len().alias("count"), pl.sum("time")).sort("bucket")
-    names, colors = _dominant(pieces, "name"), _dominant(pieces, "color")
+    names, colors, kinds = (_dominant(pieces, key) for key in codes)
     bucket = held["bucket"].to_numpy()
     left, right = bucket * width_ns, (bucket + 1) * width_ns
     coverage = Coverage.of(*union(start, end))
@@ -100,6 +104,7 @@ def in_buckets(start: Int64, end: Int64, name: Int64, color: Int64, width_ns: in
         count=held["count"].cast(pl.Int64).to_numpy(),
         name=names["name"].to_numpy(),
         color=colors["color"].to_numpy(),
+        kind=kinds["kind"].to_numpy(),
         name_share=np.where(total > 0, most / np.maximum(total, 1), 1.0),
     )
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.levels.buckets import bucket_width_ns, in_buckets
+from rlviz.levels.buckets import Buckets, bucket_width_ns, in_buckets
+from rlviz.reports.gpu_rows import GRAPH, KERNEL
 from rlviz.run.phases import ACTIVITY
-from rlviz.view.palette import color_code
+from rlviz.view.palette import KINDS, color_code
 from rlviz.view.scene import Bars, Row
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["draw_activity"]
+__all__ = ["draw_activity", "kernels_to_colour"]
 
 _COLOR_OF_ACTIVITY = np.array([color_code(key) for key in ACTIVITY])
 
@@ -29,6 +30,8 @@ _COLOR_OF_ACTIVITY = np.array([color_code(key) for key in ACTIVITY])
 _BARS = 20_000
 _BARS_OF_ROW = 1_500
 _LEAST_HEIGHT = 0.04
+# As many as `palette.KERNELS` has colours.
+_KERNELS = 10
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class _Activity:
     end: Int64
     name: Int64
     color: Int64
+    kind: Int64
 
 
 def draw_activity(run: ZoomableRun, rows: Sequence[Row], view_ns: tuple[int, int]) -> Bars:
@@ -72,16 +76,38 @@ def draw_activity(run: ZoomableRun, rows: Sequence[Row], view_ns: tuple[int, int
     )
 
 
+def kernels_to_colour(run: ZoomableRun) -> tuple[int, ...]:
+    """Give the name codes of the kernels that take most of the run's time, the first first."""
+    most = run.top_kernels()["short_name"].head(_KERNELS)
+    codes = {name: code for code, name in enumerate(run.events.names)} if len(most) else {}
+    return tuple(codes[name] for name in most)
+
+
+def _kinds(run: ZoomableRun) -> Int64:
+    """Give the kind of GPU work that each name stands for, as an index into `KINDS`."""
+    communicates = run.rules.communication.matches(run.events.names).to_numpy()
+    kinds = np.where(communicates, KINDS.index("communication"), KINDS.index("compute"))
+    for part in run.events.parts:
+        other = part.kind != KERNEL
+        is_graph = part.kind[other] == GRAPH
+        code = np.where(is_graph, KINDS.index("graph"), KINDS.index("copy"))
+        kinds[part.name[other]] = code
+    return kinds
+
+
 def _by_row(run: ZoomableRun, view_ns: tuple[int, int]) -> dict[int, _Activity]:
     """Give the activity of each row, cut to the view."""
+    kinds = _kinds(run)
     found = {}
     for row, track in run.tracks.items():
         own = track.inside(*view_ns)
+        name = track.name[own].astype(np.int64)
         found[row] = _Activity(
             np.maximum(track.start_ns[own], view_ns[0]),
             np.minimum(track.end_ns[own], view_ns[1]),
-            track.name[own].astype(np.int64),
+            name,
             _COLOR_OF_ACTIVITY[track.code[own]],
+            kinds[name],
         )
     return found
 
@@ -89,47 +115,45 @@ def _by_row(run: ZoomableRun, view_ns: tuple[int, int]) -> dict[int, _Activity]:
 def _events(row: Row, activity: _Activity, _width_ns: int) -> Bars:
     length = activity.end - activity.start
     full = np.ones(len(length))
-    return _bars(
-        row, activity.start, activity.end, full, activity.name, activity.color, full, length, full
+    events = Buckets(
+        activity.start,
+        activity.end,
+        length,
+        full.astype(np.int64),
+        activity.name,
+        activity.color,
+        activity.kind,
+        full,
     )
+    return _bars(row, events, full)
 
 
 def _merged(row: Row, activity: _Activity, width_ns: int) -> Bars:
-    b = in_buckets(activity.start, activity.end, activity.name, activity.color, width_ns)
+    b = in_buckets(
+        activity.start, activity.end, activity.name, activity.color, activity.kind, width_ns
+    )
     share = b.busy_ns / np.maximum(b.end_ns - b.start_ns, 1)
     # What is there at all stays visible, be it a hundredth of its bucket.
-    height = np.maximum(share, _LEAST_HEIGHT)
-    return _bars(
-        row, b.start_ns, b.end_ns, height, b.name, b.color, b.count, b.busy_ns, b.name_share
-    )
+    return _bars(row, b, np.maximum(share, _LEAST_HEIGHT))
 
 
 def _no_bars() -> Bars:
     none = np.empty(0, np.int64)
     nowhere = Row(0, 0.0, 0.0, "", "", "other", gpu_data=True, busy_share=None)
-    return _bars(nowhere, none, none, none, none, none, none, none, none)
+    return _bars(nowhere, Buckets(*[none] * 7, np.empty(0)), np.empty(0))
 
 
-def _bars(
-    row: Row,
-    start_ns: Int64,
-    end_ns: Int64,
-    height: NDArray[np.generic],
-    name: Int64,
-    color: Int64,
-    count: NDArray[np.generic],
-    busy_ns: Int64,
-    name_share: NDArray[np.generic],
-) -> Bars:
+def _bars(row: Row, b: Buckets, height: NDArray[np.float64]) -> Bars:
     return Bars(
-        left=start_ns / 1e9,
-        right=end_ns / 1e9,
-        top=row.bottom - (row.bottom - row.top) * height.astype(np.float64),
-        bottom=np.full(len(start_ns), row.bottom),
-        row=np.full(len(start_ns), row.row, np.int32),
-        name=name.astype(np.int32),
-        color=color.astype(np.int32),
-        count=count.astype(np.int32),
-        busy_s=busy_ns / 1e9,
-        name_share=name_share.astype(np.float64),
+        left=b.start_ns / 1e9,
+        right=b.end_ns / 1e9,
+        top=row.bottom - (row.bottom - row.top) * height,
+        bottom=np.full(len(height), row.bottom),
+        row=np.full(len(height), row.row, np.int32),
+        name=b.name.astype(np.int32),
+        color=b.color.astype(np.int32),
+        kind=b.kind.astype(np.int32),
+        count=b.count.astype(np.int32),
+        busy_s=b.busy_ns / 1e9,
+        name_share=b.name_share,
     )

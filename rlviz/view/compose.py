@@ -9,13 +9,13 @@ import numpy as np
 from rlviz.levels.coverage import Coverage
 from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
-from rlviz.view.activity import draw_activity
+from rlviz.view.activity import draw_activity, kernels_to_colour
 from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
 from rlviz.view.scene import Overview, Scene
-from rlviz.view.story import draw_brackets, draw_lines, iteration_windows
+from rlviz.view.story import draw_brackets, draw_lines, iteration_windows, remarks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,6 +76,8 @@ def compose(run: ZoomableRun) -> Scene:
         overview=_overview(rows, busy, view_ns),
         iterations=iteration_windows(run),
         notes=notes_of(run),
+        kernels=kernels_to_colour(run),
+        remarks=remarks_of(run),
     )
 
 

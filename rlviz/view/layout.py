@@ -116,6 +116,7 @@ def _row(
         gpu_data=has_gpu,
         busy_share=share,
         details=_details(lanes),
+        role=", ".join(dict.fromkeys(str(lane["role"]) for lane in lanes)),
     )
 
 

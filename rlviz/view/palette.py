@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["COLORS", "LABELS", "SURFACE", "Theme", "color_code"]
+__all__ = [
+    "COLORS",
+    "KERNELS",
+    "KINDS",
+    "LABELS",
+    "OTHER_KERNELS",
+    "SURFACE",
+    "Theme",
+    "color_code",
+]
 
 Theme = Literal["light", "dark", "print"]
 
@@ -36,6 +45,25 @@ LABELS: dict[str, str] = {
     "other": "other",
     "range": "NVTX range",
 }
+
+KINDS = ("compute", "communication", "copy", "graph")
+"""Kinds of GPU work, by what they are and not by what they are for."""
+
+# Chosen so that the closest two, the grey of all others included, are as far apart as can be, in
+# normal sight as in protanopia and deuteranopia.
+KERNELS = (
+    "#03819f",
+    "#e4c414",
+    "#8a301b",
+    "#4006fd",
+    "#04b7fe",
+    "#bfc87b",
+    "#0d4f9e",
+    "#7d384b",
+    "#1275f4",
+    "#8d8b00",
+)
+OTHER_KERNELS = "#b4b8be"
 
 # Surfaces and ink of the chart itself, a set a theme.
 SURFACE: dict[Theme, dict[str, str]] = {

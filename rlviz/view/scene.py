@@ -25,6 +25,7 @@ __all__ = [
     "Overlays",
     "Overview",
     "PoolBand",
+    "Remark",
     "Row",
     "Scene",
     "Shade",
@@ -53,6 +54,8 @@ class Row:
         Busy time over captured time, whole run; None when unknown.
     details : dict of str to str
         What hover tells of the row: GPU name, bus, pid, role, report.
+    role : str
+        What its workers are for, "policy, generation" where several share a GPU; "" when not told.
     """
 
     row: int
@@ -64,6 +67,7 @@ class Row:
     gpu_data: bool
     busy_share: float | None
     details: dict[str, str] = field(default_factory=dict)
+    role: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,9 @@ class Bars:
         Seconds; ascending within a row.
     top, bottom : ndarray of float64
         Row units; the height is the busy share of the bar's time.
-    row, name, color : ndarray of int32
-        Row number; code into ``Scene.names``; code into ``Scene.colors``.
+    row, name, color, kind : ndarray of int32
+        Row number; code into ``Scene.names``; code into ``Scene.colors``; index into
+        ``rlviz.view.palette.KINDS``: each what takes most of the bar's event time.
     count : ndarray of int32
         Events the bar stands for; 1 is an event, more is an aggregate and must say so.
     busy_s : ndarray of float64
@@ -102,6 +107,7 @@ class Bars:
     row: Code
     name: Code
     color: Code
+    kind: Code
     count: Code
     busy_s: Float
     name_share: Float
@@ -188,6 +194,17 @@ class Overview:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """A finding: what it says, seconds lost, and its place; None where it has none."""
+
+    text: str
+    lost_s: float | None
+    left: float | None
+    right: float | None
+    row: int | None
+
+
+@dataclass(frozen=True)
 class Scene:
     """Everything that a drawing of the chart needs.
 
@@ -213,6 +230,10 @@ class Scene:
         Number, start and end in seconds, partial; empty when none is known.
     notes : tuple of str
         Diagnostics worth a line below the chart.
+    kernels : tuple of int
+        Name codes of the kernels that take most time: each has a colour of its own.
+    remarks : tuple of Remark
+        Findings, worst first.
     """
 
     title: str
@@ -237,3 +258,5 @@ class Scene:
     overview: tuple[Overview, ...]
     iterations: tuple[tuple[int, float, float, bool], ...] = ()
     notes: tuple[str, ...] = ()
+    kernels: tuple[int, ...] = ()
+    remarks: tuple[Remark, ...] = ()

@@ -8,7 +8,7 @@ import polars as pl
 
 from rlviz.run.events import lookup
 from rlviz.run.rules import TRAINING_ROLES
-from rlviz.view.scene import Bracket, Line
+from rlviz.view.scene import Bracket, Line, Remark
 from rlviz.view.sizes import row_height_px
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlviz.run.run import Run
     from rlviz.view.scene import PoolBand
 
-__all__ = ["draw_brackets", "draw_lines", "iteration_windows"]
+__all__ = ["draw_brackets", "draw_lines", "iteration_windows", "remarks_of"]
 
 # Below the pool's top: room for the bracket's text above it.
 _BRACKET_PX = 30
@@ -78,6 +78,13 @@ def iteration_windows(run: Run) -> tuple[tuple[int, float, float, bool], ...]:
         end = max([i.end_ns, *(e for _, e in spans)])
         windows.append((i.number, start / 1e9, end / 1e9, not i.complete))
     return tuple(windows)
+
+
+def remarks_of(run: Run) -> tuple[Remark, ...]:
+    """Give the findings of the run with their places in seconds."""
+    times = ["lost_ns", "start_ns", "end_ns"]
+    found = run.findings.select("text", *(pl.col(c) / 1e9 for c in times), "row")
+    return tuple(Remark(*one) for one in found.iter_rows())
 
 
 def _train(run: Run, pool: PoolBand, y: float) -> Iterator[Bracket]:

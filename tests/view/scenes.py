@@ -15,6 +15,7 @@ from rlviz.view.scene import (
     Overlays,
     Overview,
     PoolBand,
+    Remark,
     Row,
     Scene,
     Shade,
@@ -44,6 +45,8 @@ NAMES = (
     "microbatch",
     "ncclAllGather",
 )
+# Indices into `rlviz.view.palette.KINDS`, by name.
+KIND_OF_NAME = {0: 0, 1: 0, 2: 0, 3: 1, 5: 0, 6: 2}
 HOSTILE = (
     "</script><script>globalThis.__pwned=1</script>",
     '<img src=x onerror="globalThis.__pwned=1">\'"`${globalThis.__pwned=1}{{7*7}}',
@@ -86,6 +89,7 @@ def scene(rows: int = 8, *, iterations: int = 3, buckets: int = 0, **changes: An
                 gpu_data=True,
                 busy_share=0.5 + 0.01 * index % 0.4,
                 details={"GPU": "NVIDIA H100 80GB HBM3", "pid": str(4000 + number)},
+                role="generation" if pool == "generation" else "policy",
             )
             drawn.append(row)
             fill = _generation if pool == "generation" else _training
@@ -120,6 +124,11 @@ def scene(rows: int = 8, *, iterations: int = 3, buckets: int = 0, **changes: An
             Line(PERIOD_S * k - 1.5, "boundary", "refit 0.55 s") for k in range(1, iterations + 1)
         ),
         "overview": tuple(_overview(pool.name, end) for pool in pools),
+        "kernels": (0, 5, 3),
+        "remarks": (
+            Remark("GPU 1 vllm 1 generates 2.1 s longer than the others", 2.1, 18.0, 21.0, 1),
+            Remark("2 ranks are in no report", None, None, None, None),
+        ),
         "iterations": tuple(
             (3 + k, PERIOD_S * k, PERIOD_S * (k + 1), False) for k in range(iterations)
         ),
@@ -146,6 +155,8 @@ def empty() -> Scene:
         last_s=0.0,
         height=0.0,
         notes=("No report has rows to draw.",),
+        kernels=(),
+        remarks=(),
     )
 
 
@@ -176,6 +187,7 @@ def hostile() -> Scene:
             row.gpu_data,
             row.busy_share,
             {HOSTILE[0]: HOSTILE[1], "report": HOSTILE[3]},
+            HOSTILE[row.row % len(HOSTILE)],
         )
         for row in base.rows
     )
@@ -195,6 +207,7 @@ def hostile() -> Scene:
         subtitle=HOSTILE[1],
         caption=HOSTILE[3],
         notes=HOSTILE,
+        remarks=tuple(Remark(text, 1.0, 3.0, 4.0, 1) for text in HOSTILE),
     )
 
 
@@ -265,6 +278,7 @@ def _bars(found: list[tuple[Any, ...]]) -> Bars:
         row=np.array([r.row for r in rows], np.int32),
         name=np.array([f[4] for f in found], np.int32),
         color=np.array([f[5] for f in found], np.int32),
+        kind=np.array([KIND_OF_NAME[f[4]] for f in found], np.int32),
         count=np.array([f[6] for f in found], np.int32),
         busy_s=(right - left) * share,
         name_share=np.array([f[7] for f in found], float),

@@ -23,7 +23,7 @@ def bars_of(found: list[tuple[int, int, float, int, int]]) -> Bars:
     ones = np.ones(len(found), np.int32)
     bottom = np.full(len(found), 1.0)
     busy = (right - left) * share
-    return Bars(left, right, bottom - share, bottom, row, ones, color, ones, busy, bottom)
+    return Bars(left, right, bottom - share, bottom, row, ones, color, color, ones, busy, bottom)
 
 
 @st.composite
