@@ -160,10 +160,11 @@ def _counts(block: Block, kind: int, header: int) -> Int64:
 
 
 def _cells(block: Block, counts: Int64, header: int) -> Int64:
-    nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    offsets = _unsigned16(block.raw, np.repeat(block.starts + header, counts) + 2 * nth)
-    # A cell has four bytes at least.
-    if (offsets < np.repeat(header + 2 * counts, counts)).any():
+    first = np.cumsum(counts) - counts
+    at = np.repeat(block.starts + header - 2 * first, counts) + 2 * np.arange(counts.sum())
+    offsets = _unsigned16(block.raw, at)
+    # A cell has four bytes at least, and stands behind the list of the cells.
+    if (np.minimum.reduceat(offsets, first) < header + 2 * counts).any():
         raise NotPlain
     if offsets.max() > block.page_size - 4:
         raise NotPlain

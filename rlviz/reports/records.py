@@ -9,7 +9,7 @@ import numpy as np
 from rlviz.reports.pages import NotPlain, leaf_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -25,9 +25,12 @@ NULL = -(2**63)
 NOT_INTEGER = NULL + 1
 
 # A record begins with the kinds of its values ("serial types"): 0 NULL; 1 to 6 integers of 1, 2, 3,
-# 4, 6 and 8 bytes; 7 a fraction; 8 and 9 the numbers 0 and 1; 12 and up blobs and texts.
+# 4, 6 and 8 bytes; 7 a fraction; 8 and 9 the numbers 0 and 1; 12 and up blobs and texts. 10 and 11,
+# which SQLite keeps to itself, count as longer than any record.
 _KINDS = np.arange(128)
-_BYTES = np.where(_KINDS < 12, np.array([0, 1, 2, 3, 4, 6, 8, 8, *[0] * 120]), (_KINDS - 12) >> 1)
+_BYTES = np.where(
+    _KINDS < 12, [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 2**40, 2**40, *[0] * 116], (_KINDS - 12) >> 1
+)
 _STORED = (_KINDS >= 1) & (_KINDS <= 6)
 _SHIFT = np.where(_STORED, 64 - 8 * _BYTES, 0)  # leaves a value's own bytes of eight
 _FIXED = np.select([_KINDS == 0, _KINDS == 8, _KINDS == 9], [NULL, 0, 1], NOT_INTEGER)
@@ -38,6 +41,13 @@ class _Records(NamedTuple):
     head: Int64  # where each record begins
     whole: Int64  # where it would end if it were all in this page
     stop: Int64  # where its part in this page ends
+
+
+class _Column(NamedTuple):
+    kinds: int | Bytes  # a number where all rows have the same
+    sizes: int | Int64
+    at: Int64  # the kind of the next column stands `ahead` bytes behind this
+    ahead: int
 
 
 def decode(block: Block, counts: Int64, wanted: Mapping[int, Int64]) -> None:
@@ -58,33 +68,23 @@ def decode(block: Block, counts: Int64, wanted: Mapping[int, Int64]) -> None:
         A row is odd or damaged, or lacks a column.
     """
     raw = block.raw
-    words = np.ndarray((len(raw) - 7,), ">i8", raw.data, strides=(1,))
+    words = np.ndarray((len(raw) - 7,), ">i8", raw.data, strides=(1,))  # one from every byte on
     records = _records(block, leaf_cells(block, counts))
     told = raw.take(records.head)  # bytes that tell the kinds, this one included
     if told.max() >= 128:
         raise NotPlain
-    kind_at, first = records.head, records.head + told
-    value_at, moved = first, 0  # `moved`: what all rows have in common of the way to the value
-    last = max(wanted)
-    for column in range(last + 1):
-        kinds = raw[column + 1 :].take(kind_at)
-        sizes = None
-        if kinds.max() >= 128:
-            long, after = _varint(raw, kind_at + (column + 1), 4)
-            kinds = np.minimum(long, _LONG).astype(np.uint8)
-            sizes = np.where(long < _LONG, _BYTES.take(kinds), (long - 12) >> 1)
-            kind_at = after - (column + 2)
-        low, high = int(kinds.min()), int(kinds.max())
-        if high >= 10 and ((kinds == 10) | (kinds == 11)).any():  # SQLite keeps these to itself
-            raise NotPlain
-        if column in wanted:
-            _read(raw[moved:], words[moved:], value_at, kinds, wanted[column])
-        if sizes is None and low == high:
-            moved += int(_BYTES[low])
+    first = at = records.head + told
+    # Values that are as long in all rows move all of them by the same distance.
+    moved, columns = 0, _columns(raw, records.head + 1)
+    for place, column in zip(range(max(wanted) + 1), columns, strict=False):
+        if place in wanted:
+            _read(raw[moved:], words[moved:], at, column.kinds, wanted[place])
+        if isinstance(column.sizes, int):
+            moved += column.sizes
         else:
-            value_at = value_at + (_BYTES.take(kinds) if sizes is None else sizes)
+            at = at + column.sizes
     # Anything may have been read up to here: now it shows whether it lay inside its record.
-    _check(records, first, kind_at + (last + 2), value_at + moved)
+    _check(records, first, column.at + column.ahead, at + moved)
 
 
 def _records(block: Block, cells: Int64) -> _Records:
@@ -131,18 +131,41 @@ def _varint(raw: Bytes, at: Int64, most: int) -> tuple[Int64, Int64]:
     return value, at
 
 
-def _read(raw: Bytes, words: Int64, at: Int64, kinds: Bytes, target: Int64) -> None:
-    low, high = int(kinds.min()), int(kinds.max())
-    if low == high and not _STORED[low]:
-        target[:] = _FIXED[low]
-    elif low == high == 1:
+def _columns(raw: Bytes, at: Int64) -> Iterator[_Column]:
+    """Find the kinds of one column after the other; those of the first stand at `at`."""
+    words = np.ndarray((len(raw) - 7,), "<u8", raw.data, strides=(1,))
+    while True:
+        eight = words[at]
+        common, differ = int(eight[0]), int(np.bitwise_or.reduce(eight ^ eight[0]))
+        for place in range(8):
+            kind = common >> 8 * place & 255
+            if kind < 128 and not differ >> 8 * place & 255:
+                yield _Column(kind, int(_BYTES[kind]), at, place + 1)
+                continue
+            kinds = (eight >> np.uint64(8 * place)).astype(np.uint8)
+            if kinds.max() >= 128:  # the kind takes several bytes: a text of more than 57 letters
+                long, at = _varint(raw, at + place, 4)
+                kinds = np.minimum(long, _LONG).astype(np.uint8)
+                sizes = np.where(long < _LONG, _BYTES.take(kinds), (long - 12) >> 1)
+                yield _Column(kinds, sizes, at, 0)
+                break
+            yield _Column(kinds, _BYTES.take(kinds), at, place + 1)
+        else:
+            at = at + 8
+
+
+def _read(raw: Bytes, words: Int64, at: Int64, kinds: int | Bytes, target: Int64) -> None:
+    if isinstance(kinds, int) and not _STORED[kinds]:
+        target[:] = _FIXED[kinds]
+        return
+    if isinstance(kinds, int) and kinds == 1:
         target[:] = raw.view(np.int8).take(at)
-    else:
-        target[:] = words[at]
-        target >>= _SHIFT[low] if low == high else _SHIFT.take(kinds)
-        if low < 1 or high > 6:
-            fixed = np.flatnonzero(~_STORED.take(kinds))
-            target[fixed] = _FIXED.take(kinds[fixed])
+        return
+    target[:] = words[at]
+    target >>= _SHIFT.take(kinds)
+    if not isinstance(kinds, int) and (kinds.min() < 1 or kinds.max() > 6):
+        fixed = np.flatnonzero(~_STORED.take(kinds))
+        target[fixed] = _FIXED.take(kinds[fixed])
 
 
 def _check(records: _Records, first: Int64, kinds_end: Int64, values_end: Int64) -> None:
