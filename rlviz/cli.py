@@ -25,6 +25,7 @@ __all__ = ["app", "main"]
 _FAILED = 2
 _WIDE = 100_000
 _LONGEST = 2_000
+_NAMED = 3
 
 app = typer.Typer(
     help="One timeline of a whole RL run, from the nsys reports of every worker.",
@@ -252,25 +253,43 @@ def _summary(run: Run) -> str:
 
 
 def _reports_table(reports: pl.DataFrame) -> Table:
-    table = _table("report", "role", "host", "window, s", "kernels", "ranges", "status")
+    table = _table("report", "role", "host", "clock", "window, s", "kernels", "ranges", "status")
     for name in ("window, s", "kernels", "ranges"):
         next(c for c in table.columns if c.header == name).justify = "right"
     for report in reports.to_dicts():
         start, end = report["window_start_ns"], report["window_end_ns"]
         window = None if start is None else f"{start / 1e9:.3f} to {end / 1e9:.3f}"
-        cells = [report["report"], report["role"], report["host"], window]
+        cells = [report["report"], report["role"], report["host"], _clock(report), window]
         cells += [report["kernels"], report["ranges"], report["status"]]
         table.add_row(*(_cell(cell) for cell in cells))
     return table
 
 
+def _clock(report: dict[str, Any]) -> str | None:
+    """Say what put a report on the clock, and what that added to its UTC."""
+    from rlviz.run.clock_words import span_text
+
+    offset = report["offset_ns"]
+    moved = f" {span_text(offset)}" if offset else ""
+    return f"{report['alignment']}{moved}" if report["alignment"] else None
+
+
 def _diagnostics_table(diagnostics: pl.DataFrame) -> Table:
+    """List what is wrong, the worst first; what many reports have in common once."""
+    import polars as pl
+
     table = _table("severity", "report", "kind", "message")
     styles = {"error": "red", "warning": "yellow"}
-    for found in diagnostics.to_dicts():
-        severity = found["severity"]
-        cells = [severity, found["report"] or "all", found["kind"], found["message"]]
-        table.add_row(*map(_cell, cells), style=styles.get(severity))
+    told = ["severity", "kind", "message"]
+    for severity in ("error", "warning", "info"):
+        alike = diagnostics.filter(pl.col("severity") == severity)
+        for found in alike.group_by(told, maintain_order=True).agg("report").to_dicts():
+            named = [report for report in found["report"] if report is not None]
+            which = ", ".join(named[:_NAMED]) or "all"
+            if len(named) > _NAMED:
+                which += f" and {len(named) - _NAMED} more"
+            cells = [severity, which, found["kind"], found["message"]]
+            table.add_row(*map(_cell, cells), style=styles.get(severity))
     return table
 
 

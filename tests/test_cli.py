@@ -60,14 +60,14 @@ def test_a_sound_run_is_clean(sound: Path) -> None:
     head, clock, columns, *lines = told.stdout.splitlines()
     assert head == "4 reports, 4 rows, simulated, second 0 is 2026-09-21 14:13:20 UTC"
     assert clock == "Clock: UTC"
-    assert " ".join(columns.split()) == "report role host window, s kernels ranges status"
+    assert " ".join(columns.split()) == "report role host clock window, s kernels ranges status"
     assert [line.split()[1] for line in lines] == ["policy"] * 2 + ["generation"] * 2
     assert all(line.endswith("  ok") for line in lines)
 
 
 def test_a_line_tells_what_a_report_holds(report: Path) -> None:
     line = " ".join(rlviz("check", report).stdout.splitlines()[3].split())
-    assert line == f"{report.name} policy node-1 0.000 to 1.000 1 1 ok"
+    assert line == f"{report.name} policy node-1 utc 0.000 to 1.000 1 1 ok"
 
 
 def test_check_tells_warnings_from_errors_by_its_exit_status(report: Path) -> None:
