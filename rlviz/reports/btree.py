@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW_PAGES", "THREADS", "read_integers"]
 
-FEW_PAGES = 32
+FEW_PAGES = 8
 """Up to so many pages of rows, SQL is as fast."""
 
 THREADS = 2
