@@ -21,6 +21,7 @@ from rlviz.run.columns import schema
 from rlviz.run.findings import find, findings_frame
 from rlviz.run.findings.finding import Finding
 from rlviz.run.stragglers import TrainingStraggler
+from tests.exports import Export
 from tests.shared import REPORTS, SIM, needs_shared
 
 FAULTS = {
@@ -254,6 +255,27 @@ def test_ranks_that_wait_for_each_other_in_turn_are_not_one_straggler() -> None:
 # -- incomplete traces -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("framework", ["nemo_rl", "verl"])
+def test_a_missing_rank_comes_first_and_is_called_by_its_number(framework: str) -> None:
+    loaded = planted(framework=framework, missing_rank=1, exposed_communication=True)
+    assert loaded.kinds[0] == "incomplete-trace"
+    assert loaded.findings[0]["text"].startswith("No report of policy rank 1 of 3: ")
+    # There is no row of it, and the other ranks may be in collectives because they wait for it.
+    assert loaded.findings[0]["row"] is None
+    assert not {*loaded.kinds[1:]} & NEVER_CLEAN
+
+
+def test_a_worker_that_has_no_second_capture_is_named() -> None:
+    place = copy_of(planted(framework="verl", captures=2))
+    missing = sorted(place.rglob("*.2.sqlite"))[0]
+    missing.unlink()
+    first = rlviz.load(place).findings.row(0, named=True)
+    assert first["kind"] == "incomplete-trace"
+    assert "Capture 2" in first["text"]
+    assert missing.name.replace(".2.", ".1.") in first["text"]
+    assert first["row"] is not None
+
+
 def test_a_run_whose_graphs_left_no_rows_says_so_first_and_nothing_of_that_pool() -> None:
     loaded = planted(graphs="lost", long_tail=True)
     assert loaded.kinds[0] == "incomplete-trace"
@@ -334,3 +356,16 @@ def test_a_finding_says_nothing_of_iterations_that_there_are_not() -> None:
     without.story = replace(run.story, iterations=())
     assert find(without) == []
     assert isinstance(find(run)[0], Finding)
+
+
+def test_a_worker_whose_gpu_rows_are_missing_from_its_report_is_named(tmp_path: Path) -> None:
+    with Export(tmp_path / "vllm_worker_1.sqlite", pid=71) as export:
+        export.gpu("gpu-71", "0000:19:00.0")
+        for pid in (71, 72):
+            export.push_pop(0, 900, "vllm_generation_worker/generate", pid=pid)
+        export.kernel(100, 500)
+    run = rlviz.load({"generation": tmp_path})
+    ((row, label),) = run.rows.filter(pl.col("pid") == 72).select("row", "label").rows()
+    found = run.findings.filter(row=row)
+    assert found["kind"].to_list() == ["incomplete-trace"]
+    assert found["text"][0].startswith(f"No GPU rows of {label}, ")

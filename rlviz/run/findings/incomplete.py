@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from rlviz.run.run import Run
 
+    _Said = tuple[str, int | None]
+
 __all__ = ["incomplete_trace", "workers_are_missing"]
 
 _MISSING_RANKS = "missing-ranks"
+_MISSING_CAPTURES = "missing-captures"
 _NOTHING = "nothing-traced"
 _APART = ("clock-ambiguous", "clock-far")
 _NOT_ALIGNED = "not-aligned"
@@ -39,6 +42,7 @@ def incomplete_trace(run: Run) -> list[Finding]:
     """
     said = [
         *_missing_ranks(run),
+        *_missing_captures(run),
         *_unread(run),
         *_apart(run),
         *_untraced(run),
@@ -56,12 +60,22 @@ def workers_are_missing(run: Run) -> bool:
     return bool(_missing_ranks(run) or _unread(run) or _apart(run))
 
 
-def _missing_ranks(run: Run) -> list[tuple[str, int | None]]:
-    missing = run.diagnostics.filter(pl.col("kind") == _MISSING_RANKS)
-    return [(message, None) for message in missing["message"]]
+def _missing_ranks(run: Run) -> list[_Said]:
+    missing = run.diagnostics.filter(
+        (pl.col("kind") == _MISSING_RANKS) & (pl.col("severity") == "warning")
+    )
+    return [(_first_sentence(message), None) for message in missing["message"]]
 
 
-def _unread(run: Run) -> list[tuple[str, int | None]]:
+def _missing_captures(run: Run) -> list[_Said]:
+    missing = run.diagnostics.filter(pl.col("kind") == _MISSING_CAPTURES)
+    return [
+        (f"{_reports([report])}: {_first_sentence(message)}", _row_of(run, [report]))
+        for report, message in missing.select("report", "message").iter_rows()
+    ]
+
+
+def _unread(run: Run) -> list[_Said]:
     lost = [report for kind in _UNREAD for report in _reports_with(run, kind)]
     if not lost:
         return []
@@ -69,7 +83,7 @@ def _unread(run: Run) -> list[tuple[str, int | None]]:
     return [(text, None)]
 
 
-def _apart(run: Run) -> list[tuple[str, int | None]]:
+def _apart(run: Run) -> list[_Said]:
     lost = [report for kind in _APART for report in _reports_with(run, kind)]
     if not lost:
         return []
@@ -80,7 +94,7 @@ def _apart(run: Run) -> list[tuple[str, int | None]]:
     return [(text, None)]
 
 
-def _untraced(run: Run) -> list[tuple[str, int | None]]:
+def _untraced(run: Run) -> list[_Said]:
     lost = _reports_with(run, _NOTHING)
     if not lost:
         return []
@@ -88,21 +102,29 @@ def _untraced(run: Run) -> list[tuple[str, int | None]]:
     return [(text, None)]
 
 
-def _without_gpu_rows(run: Run) -> list[tuple[str, int | None]]:
+def _without_gpu_rows(run: Run) -> list[_Said]:
     blind = _reports_with(run, NO_GPU_DATA)
     if blind and not run.rows["gpu_data"].any():
         return [("No report has GPU rows: busy and idle time of every GPU are unknown.", None)]
-    own = run.rows.explode("report").filter(
-        pl.col("report").is_in(blind) & pl.col("role").is_in(["generation", *TRAINING_ROLES])
+    lanes = run.rows.filter(pl.col("role").is_in(["generation", *TRAINING_ROLES]))
+    said: list[_Said] = []
+    own: list[str] = lanes["report"].explode().unique().sort().to_list()
+    lost = [report for report in own if report in blind]
+    if lost:
+        text = f"{_reports(lost)} has no GPU rows: what its GPUs did meanwhile is unknown."
+        said.append((text, _row_of(run, lost)))
+    hidden = lanes.filter(
+        ~pl.col("gpu_data") & ~pl.col("report").list.eval(pl.element().is_in(blind)).list.any()
     )
-    if own.is_empty():
-        return []
-    lost = own["report"].unique().sort().to_list()
-    text = f"{_reports(lost)} has no GPU rows: what its GPUs did meanwhile is unknown."
-    return [(text, _row_of(run, lost))]
+    if len(hidden):
+        who = _named(hidden["label"].to_list())
+        text = f"No GPU rows of {who}, though others in the report have some: their busy and idle "
+        row = hidden["row"][0] if len(hidden) == 1 else None
+        said.append((f"{text}time are unknown.", row))
+    return said
 
 
-def _without_graphs(run: Run) -> list[tuple[str, int | None]]:
+def _without_graphs(run: Run) -> list[_Said]:
     lost = [gpu for gpu in run.metrics.gpus if gpu.unknown == LOST_GRAPHS]
     if not lost:
         return []
@@ -114,7 +136,7 @@ def _without_graphs(run: Run) -> list[tuple[str, int | None]]:
     return [(text, lost[0].row if len(lost) == 1 else None)]
 
 
-def _without_a_pool(run: Run) -> list[tuple[str, int | None]]:
+def _without_a_pool(run: Run) -> list[_Said]:
     reasons = run.metrics.pools.reasons
     absent = [pool for pool, kind in NO_GPUS.items() if reasons.get(pool) == kind]
     # Without either pool this is no RL run, or its GPU rows are missing altogether: said above.
@@ -127,12 +149,17 @@ def _without_a_pool(run: Run) -> list[tuple[str, int | None]]:
     return [(text, None)]
 
 
-def _not_aligned(run: Run) -> list[tuple[str, int | None]]:
+def _not_aligned(run: Run) -> list[_Said]:
     lost = _reports_with(run, _NOT_ALIGNED)
     if not lost:
         return []
     text = f"{_reports(lost)} has no start time: its place on the time axis is unknown."
     return [(text, _row_of(run, lost))]
+
+
+def _first_sentence(message: str) -> str:
+    """Leave out how to capture better: the diagnostic says it."""
+    return message.partition(". ")[0].removesuffix(".") + "."
 
 
 def _reports_with(run: Run, kind: str) -> list[str]:
