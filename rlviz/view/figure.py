@@ -41,7 +41,7 @@ __all__ = ["Drawing", "draw", "figure"]
 SHORTEST_WINDOW_S = 1e-7
 POOL_COLUMN_PX = 26
 OVERVIEW_POOL_PX = 26
-LONGEST_LABEL = 30
+LONGEST_LABEL = 36
 LONGEST_HOST = 16
 
 

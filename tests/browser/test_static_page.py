@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from io import BytesIO
-from itertools import pairwise
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -281,15 +281,14 @@ def test_labels_of_a_row_never_overlap_or_leave_their_range(chart: Page) -> None
             """(() => {
               const { x, y, text } = lens.labels.ranges.data;
               const scale = lens.frame.width / (lens.window[1] - lens.window[0]);
-              return x.map((at, i) => [y[i], (at - lens.window[0]) * scale,
+              return x.map((at, i) => [y[i] * lens.facts.row_px, (at - lens.window[0]) * scale,
                 (at - lens.window[0]) * scale + 4 + lens.labels.small.width(text[i])]);
             })()""",
         )
         assert boxes
         width = lens(chart, "lens.frame.width")
-        boxes.sort()
-        for (y0, _, right), (y1, left, _) in pairwise(boxes):
-            assert y0 != y1 or right <= left
+        for (y0, left0, right0), (y1, left1, right1) in combinations(boxes, 2):
+            assert abs(y0 - y1) >= 12 or right0 <= left1 or right1 <= left0
         assert all(left >= 0 and right <= width for _, left, right in boxes)
 
 

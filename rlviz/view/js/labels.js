@@ -3,6 +3,8 @@
 import { duration } from "./units.js";
 
 const SMALLEST_PX = 22;
+// A label's last line may reach this far out of its range: letters seldom do.
+const OVERHANG_PX = 3;
 
 class Ruler {
   constructor(font) {
@@ -71,35 +73,42 @@ export class Labels {
 
   rangeLabels(view) {
     const found = { x: [], y: [], text: [] };
-    const { row_px: rowPx, label_px: labelPx } = this.facts;
-    const linePx = labelPx + 4;
     for (const row of this.facts.rows) {
       const list = this.marks.overlayRows.get(row.row);
       if (list === undefined) continue;
-      const slots = Math.floor(((row.bottom - row.top) * rowPx) / linePx);
-      const taken = Array.from({ length: slots }, () => []);
-      if (slots > 0) for (const i of list) this.rangeLabel(i, row, view, taken, linePx, found);
+      const taken = [];
+      for (const i of list) this.rangeLabel(i, row, view, taken, found);
     }
     return found;
   }
 
-  rangeLabel(i, row, { start, end, scale }, taken, linePx, found) {
-    const { left, right, depth, name } = this.marks.overlays;
+  // Outer ranges come first; one that is nested goes below the labels that are there, as long as
+  // that is still inside its own outline.
+  rangeLabel(i, row, { start, end, scale }, taken, found) {
+    const { left, right, top, bottom, name } = this.marks.overlays;
+    const { row_px: rowPx, label_px: labelPx, names } = this.facts;
+    const linePx = labelPx + 3;
     const from = Math.max(left[i], start);
     const room = (Math.min(right[i], end) - from) * scale - 7;
     if (room < SMALLEST_PX) return;
-    const slot = Math.min(depth[i], taken.length - 1);
-    const at = (from - start) * scale;
-    const text = this.small.fit(
-      variants(this.facts.names[name[i]], right[i] - left[i], taken.length === 1),
-      room,
-    );
+    const bandPx = (row.bottom - row.top) * rowPx;
+    const lastPx = (bottom[i] - row.top) * rowPx - linePx + OVERHANG_PX;
+    let at = (top[i] - row.top) * rowPx;
+    if (at > lastPx) return;
+    const low = bandPx < 2 * linePx;
+    const text = this.small.fit(variants(names[name[i]], right[i] - left[i], low), room);
     if (text === "") return;
-    const until = at + this.small.width(text) + 8;
-    if (taken[slot].some(([one, other]) => at < other && one < until)) return;
-    taken[slot].push([at, until]);
+    const x0 = (from - start) * scale;
+    const x1 = x0 + this.small.width(text) + 8;
+    for (;;) {
+      const other = taken.find((one) => one.x0 < x1 && x0 < one.x1 && Math.abs(one.at - at) < linePx);
+      if (other === undefined) break;
+      at = other.at + linePx;
+      if (at > lastPx) return;
+    }
+    taken.push({ x0, x1, at });
     found.x.push(from);
-    found.y.push(row.top + (slot * linePx + (taken.length === 1 ? 0 : 1)) / this.facts.row_px);
+    found.y.push(row.top + at / rowPx);
     found.text.push(text);
   }
 
