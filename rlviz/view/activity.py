@@ -140,7 +140,8 @@ def _merged(row: Row, activity: _Activity, width_ns: int) -> Bars:
 def _no_bars() -> Bars:
     none = np.empty(0, np.int64)
     nowhere = Row(0, 0.0, 0.0, "", "", "other", gpu_data=True, busy_share=None)
-    return _bars(nowhere, Buckets(*[none] * 7, np.empty(0)), np.empty(0))
+    nothing = Buckets(none, none, none, none, none, none, none, np.empty(0))
+    return _bars(nowhere, nothing, np.empty(0))
 
 
 def _bars(row: Row, b: Buckets, height: NDArray[np.float64]) -> Bars:
