@@ -182,7 +182,7 @@ def _far(
     hulls: dict[int, tuple[int, int]] = {}
     sizes: dict[int, int] = {}
     for base, verdict in zip(bases, verdicts, strict=True):
-        if not base.known or verdict.rivals_ns:
+        if not base.known or base.fixed or verdict.rivals_ns:
             continue
         starts = [base.start_ns[i] + verdict.offset_ns for i in base.reports]
         ends = [s + _length(reports[i]) for s, i in zip(starts, base.reports, strict=True)]
@@ -195,8 +195,7 @@ def _far(
     main = max(sizes, key=lambda group: sizes[group])
     first, last = hulls[main]
     far = {g for g, (start, end) in hulls.items() if max(start - last, first - end) > _FAR_NS}
-    fixed = {v.group for base, v in zip(bases, verdicts, strict=True) if base.fixed}
-    return [verdict.group in far - fixed for verdict in verdicts]
+    return [verdict.group in far for verdict in verdicts]
 
 
 def _alignment(

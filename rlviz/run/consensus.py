@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.run.collectives import KINDS
-from rlviz.run.links import find_link
+from rlviz.run.links import find_link, link_near
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Party:
     weight : int
         How many reports keep to it: the majority is believed.
     fixed : bool
-        True: it is right by definition.
+        True: it stays as it is, and has no say about others.
     known : bool
         False: its zero means nothing, so no offset is more likely than another.
     """
@@ -94,7 +94,8 @@ def judge(parties: Sequence[Party]) -> list[Verdict]:
         One a party, in their order.
     """
     verdicts = [Verdict() for _ in parties]
-    order = sorted(range(len(parties)), key=lambda p: (_standing(parties[p]), p))
+    free = [p for p in range(len(parties)) if not parties[p].fixed]
+    order = sorted(free, key=lambda p: (not parties[p].known, -parties[p].weight, p))
     for number, root in enumerate(order):
         if verdicts[root].group < 0:
             verdicts[root].group = number
@@ -103,11 +104,24 @@ def judge(parties: Sequence[Party]) -> list[Verdict]:
             for one, other, link in links:
                 if not verdicts[other].rivals_ns:
                     _note_residuals(verdicts, one, other, link)
+    for fixed in set(range(len(parties))).difference(free):
+        _check(parties, verdicts, fixed, order)
     return verdicts
 
 
-def _standing(party: Party) -> tuple[bool, bool, int]:
-    return not party.fixed, not party.known, -party.weight
+def _check(
+    parties: Sequence[Party], verdicts: list[Verdict], fixed: int, order: Sequence[int]
+) -> None:
+    """Measure how well a clock that stays as it is agrees with the others."""
+    for kind in KINDS:
+        for one in order:
+            if verdicts[one].rivals_ns:
+                continue
+            ones, others = (parties[party].series[kind.name] for party in (one, fixed))
+            link = link_near(ones, others, kind, -verdicts[one].offset_ns)
+            if link is not None:
+                _note_residuals(verdicts, one, fixed, link)
+                return
 
 
 def _grow(
@@ -150,14 +164,14 @@ def _take_in(base: Verdict, verdict: Verdict, link: Link, *, known: bool) -> Non
 def _settle(parties: Sequence[Party], verdicts: list[Verdict], members: Sequence[int]) -> None:
     """Take the clock that most reports keep to as right; what is within noise of it is right."""
     sure = [m for m in members if parties[m].known and not verdicts[m].rivals_ns]
-    if sure and not any(parties[m].fixed for m in sure):
+    if sure:
         zero = _middle([(verdicts[m].offset_ns, parties[m].weight) for m in sure])
         for member in members:
             verdicts[member].offset_ns -= zero
             verdicts[member].rivals_ns = tuple(r - zero for r in verdicts[member].rivals_ns)
     for member in members:
         verdict = verdicts[member]
-        if parties[member].fixed or abs(verdict.offset_ns) <= verdict.noise_ns:
+        if abs(verdict.offset_ns) <= verdict.noise_ns:
             verdict.offset_ns = 0
 
 

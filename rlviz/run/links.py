@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["JITTER_NS", "Link", "Pair", "find_link"]
+__all__ = ["JITTER_NS", "Link", "Pair", "find_link", "link_near"]
 
 JITTER_NS = 50_000
 """Ends of one collective on two ranks, on one clock, are up to this apart."""
@@ -28,14 +29,17 @@ _LEAST_ANCHORS = 3
 # Fewer can agree by chance. Of the collectives that both sides should have seen, this share has to
 # match: two communicators that look alike are not one.
 _LEAST_SHARE = 0.8
+# Among all offsets that are tried, this is how often series with nothing in common may seem to
+# agree, as a power of ten.
+_CHANCE = -3
 _VOTERS = 48
 _CANDIDATES = 12
 _PAIRS = 64
 # Another offset fits nearly as well if it matches nearly the same share of what both sides saw, at
-# least a quarter as many (a shift leaves less to compare), and leaves about the same residual.
+# least two in five as many (a shift leaves less to compare), and leaves about the same residual.
 # Layers of a model are alike, so a shift by one layer matches all but the last of each pass.
 _RIVAL_SHARE = 0.97
-_RIVAL_COUNT = 0.25
+_RIVAL_COUNT = 0.4
 _RIVAL_LEAST = 2
 _RIVAL_SPREAD = 2
 
@@ -109,19 +113,32 @@ def find_link(
         None where the two have no collectives in common, or too few to tell.
     """
     pairs = _in_common(ones, others)
-    if expected_ns is not None and (fit := _agreeing(pairs, expected_ns, kind)):
-        link = _link(fit, (), kind)
-        if abs(link.offset_ns - expected_ns) <= JITTER_NS:
+    if expected_ns is not None:
+        link = _link_near(pairs, expected_ns, kind)
+        if link is not None and abs(link.offset_ns - expected_ns) <= JITTER_NS:
             return link
     for seed in pairs:
         # What one pair of ranks makes likely, all are tried at.
         candidates = _candidates(*seed, kind)
-        fits = [_agreeing(pairs, offset, kind) for offset in _likely(*seed, candidates, kind)]
-        fits = [fit for fit in fits if fit]
+        likely = _likely(*seed, candidates, kind)
+        fits = [fit for offset in likely if (fit := _agreeing(pairs, offset, kind))]
+        fits = [fit for fit in fits if not _by_chance(fit, kind)]
         if fits:
             best = max(fits, key=lambda fit: (_matched(fit), -_spread(fit)))
             return _link(best, candidates, kind)
     return None
+
+
+def link_near(
+    ones: Iterable[Series], others: Iterable[Series], kind: Kind, expected_ns: int
+) -> Link | None:
+    """Find how far two clocks are off where the offset is known up to the kind's tolerance."""
+    return _link_near(_in_common(ones, others), expected_ns, kind)
+
+
+def _link_near(pairs: Sequence[tuple[Series, Series]], expected_ns: int, kind: Kind) -> Link | None:
+    fit = _agreeing(pairs, expected_ns, kind)
+    return _link(fit, (), kind) if fit else None
 
 
 def _in_common(ones: Iterable[Series], others: Iterable[Series]) -> list[tuple[Series, Series]]:
@@ -175,6 +192,19 @@ def _agreeing(
 
 def _fits(pair: Pair, kind: Kind) -> bool:
     return pair.share >= _LEAST_SHARE and pair.spread_ns <= kind.sharp_ns
+
+
+def _by_chance(pairs: tuple[Pair, ...], kind: Kind) -> bool:
+    """Tell whether some offset would match as many ends of series with nothing in common.
+
+    Any of ``n * m`` differences may be the offset; then each further end has to meet one by chance.
+    """
+    best = max(pairs, key=lambda pair: len(pair.place))
+    ones, others = best.one.end_ns, best.other.end_ns
+    density = max(len(ends) / max(int(ends[-1] - ends[0]), 1) for ends in (ones, others))
+    chance = min(2 * kind.apart_ns * density, 1.0)
+    tried = math.log10(len(ones)) + math.log10(len(others))
+    return tried + (len(best.place) - 1) * math.log10(chance) > _CHANCE
 
 
 def _match(one: Series, other: Series, offset_ns: int, kind: Kind) -> Pair | None:
