@@ -19,6 +19,7 @@ MODULES = (
     "labels",
     "hover",
     "chrome",
+    "detail",
     "lens",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["HIDDEN_DOMAINS", "draw_overlays"]
+__all__ = ["HIDDEN_DOMAINS", "PlacedRanges", "draw_overlays"]
 
 HIDDEN_DOMAINS = ("NCCL", "CCCL", "cuBLAS", "cuDNN", "CUDA")
 """Domains of libraries: a range for each of their calls, so they are off until asked for."""
 
 _OVERLAYS = 6_000
+# A zoomed view is drawn anew at every move.
+_OVERLAYS_OF_WINDOW = 2_000
 # A range inset in another leaves this much of the other's head free, as a share of the band.
 _INSET = 0.2
 _MOST_INSET = 0.6
@@ -59,13 +62,60 @@ def draw_overlays(
     ranges = _with_levels(run)
     if within:
         ranges = ranges.filter((pl.col("end_ns") > view_ns[0]) & (pl.col("start_ns") < view_ns[1]))
-    pixel_ns = (view_ns[1] - view_ns[0]) // 1_500
+    drawn, _ = _merged_to(ranges, (view_ns[1] - view_ns[0]) // 1_500, _OVERLAYS)
+    return _drawn(run, drawn, *_heights(drawn, rows))
+
+
+@dataclass(frozen=True)
+class PlacedRanges:
+    """The ranges of a run, each with the place that it has at any zoom.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    ranges : polars.DataFrame
+        Its ranges with levels, `top` and `bottom`.
+    """
+
+    run: Run
+    ranges: pl.DataFrame
+
+    @classmethod
+    def of(cls, run: Run, rows: Sequence[Row]) -> PlacedRanges:
+        """Place all ranges on the rows of a chart."""
+        ranges = _with_levels(run)
+        top, bottom = _heights(ranges, rows)
+        return cls(run, ranges.with_columns(top=pl.Series(top), bottom=pl.Series(bottom)))
+
+    def within(self, start_ns: int, end_ns: int, width_px: int) -> tuple[Overlays, int]:
+        """Draw the ranges that reach into a window.
+
+        Returns
+        -------
+        ranges : Overlays
+            Those that are wider than a pixel exactly, neighbouring slivers as one.
+        merged_ns : int
+            Length below which ranges were merged; 0 where none was.
+        """
+        inside = (pl.col("end_ns") > start_ns) & (pl.col("start_ns") < end_ns)
+        # A range without length is in the window that it starts in.
+        inside |= pl.col("start_ns") == start_ns
+        pixel_ns = (end_ns - start_ns) // width_px
+        drawn, pixel_ns = _merged_to(self.ranges.filter(inside), pixel_ns, _OVERLAYS_OF_WINDOW)
+        merged = bool((drawn["count"] > 1).any())
+        top, bottom = drawn["top"].to_numpy(), drawn["bottom"].to_numpy()
+        return _drawn(self.run, drawn, top, bottom), pixel_ns if merged else 0
+
+
+def _merged_to(ranges: pl.DataFrame, pixel_ns: int, at_most: int) -> tuple[pl.DataFrame, int]:
+    """Merge slivers, wider ones if need be; gives also the width that did."""
     while True:
         drawn = _merge_slivers(ranges, pixel_ns)
-        if len(drawn) <= _OVERLAYS:
-            break
+        # Some have no neighbour of their level, and no width merges them.
+        if len(drawn) <= at_most or pixel_ns > 1 << 62:
+            return drawn, pixel_ns
         pixel_ns = max(2 * pixel_ns, 1)
-    return _placed(run, drawn, rows)
 
 
 def _with_levels(run: Run) -> pl.DataFrame:
@@ -119,12 +169,15 @@ def _merge_slivers(ranges: pl.DataFrame, pixel_ns: int) -> pl.DataFrame:
         pl.len().alias("count"),
         pl.col("push_pop").first(),
         pl.col("length").sum(),
+        # Of one level, so of one height, where they have one already.
+        *(pl.col(c).first() for c in ("top", "bottom") if c in ranges.columns),
     )
     return merged.sort("row", "start_ns", "depth")
 
 
-def _placed(run: Run, drawn: pl.DataFrame, rows: Sequence[Row]) -> Overlays:
-    top, bottom = _heights(drawn, rows)
+def _drawn(
+    run: Run, drawn: pl.DataFrame, top: NDArray[np.float64], bottom: NDArray[np.float64]
+) -> Overlays:
     names = len(run.events.names)
     parent = drawn["parent"].cast(pl.Float64)
     share = pl.select(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlviz.errors import RlvizError
 from rlviz.view.compose import compose
+from rlviz.view.detail import Detail
 from rlviz.view.figure import limits, window
 from rlviz.view.page import page
 
@@ -60,6 +61,7 @@ class Timeline:
         self.run = run
         self._window: tuple[float, float] | None = None
         self._shown_in: int | None = None
+        self._detail_made: Detail | None = None
 
     @cached_property
     def scene(self) -> Scene:
@@ -235,10 +237,16 @@ class Timeline:
     def _widget(self) -> ChartWidget:
         from rlviz.view.widget import ChartWidget  # only a notebook needs ipywidgets
 
-        widget = ChartWidget(self.scene, self._moved, repr(self))
+        widget = ChartWidget(self.scene, self._moved, self._detail, repr(self))
         if self._window is not None:
             widget.move(*self._window)
         return widget
+
+    def _detail(self) -> Detail:
+        """Give the detail of the run, made when a view first asks for it."""
+        if self._detail_made is None:
+            self._detail_made = Detail(self.run, self.scene)
+        return self._detail_made
 
     def _moved(self, start_s: float, end_s: float) -> None:
         self._window = start_s, end_s

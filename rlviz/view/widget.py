@@ -11,12 +11,14 @@ import anywidget
 import traitlets
 
 from rlviz.view.bokehjs import bokeh_js, bokeh_version
+from rlviz.view.detail import window_asked
 from rlviz.view.lens import lens_js, lens_style, loader_js, version
 from rlviz.view.payload import payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rlviz.view.detail import Detail
     from rlviz.view.scene import Scene
 
 __all__ = ["ChartWidget"]
@@ -44,6 +46,8 @@ class ChartWidget(anywidget.AnyWidget):
     moved : callable
         Called with start and end in seconds when a person has moved a view; held weakly, so that a
         widget, which lives as long as the kernel, keeps no run alive.
+    detail : callable
+        Gives the `Detail` of the scene's run; held weakly, as `moved`.
     text : str
         What stands where the chart cannot be drawn.
     """
@@ -54,9 +58,16 @@ class ChartWidget(anywidget.AnyWidget):
     # Number of the move, start and end in seconds: state, so that a view that opens later follows.
     _zoom: Any = traitlets.List().tag(sync=True)
 
-    def __init__(self, scene: Scene, moved: Callable[[float, float], None], text: str) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        moved: Callable[[float, float], None],
+        detail: Callable[[], Detail],
+        text: str,
+    ) -> None:
         self._text = text
         self._moved = weakref.WeakMethod(moved)
+        self._detail = weakref.WeakMethod(detail)
         drawn = payload(scene)
         self._parts: dict[str, Callable[[], bytes]] = {
             "bokeh": _packed_bokeh,
@@ -83,19 +94,38 @@ def _constant(packed: bytes) -> Callable[[], bytes]:
 def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes]) -> None:
     """Answer a view; what it sends is checked, since any script of the page could have sent it."""
     kind = message.get("kind")
+    answer = {"view": message.get("view"), "sequence": message.get("sequence")}
     if kind == "ask":
-        answer = {"view": message.get("view"), "sequence": message.get("sequence")}
         parts = message.get("parts")
         if not isinstance(parts, list) or not all(part in widget._parts for part in parts):
             widget.send({**answer, "kind": "refusal", "problem": "unknown part"})
             return
         widget.send({**answer, "kind": "answer"}, [widget._parts[part]() for part in parts])
+    elif kind == "detail":
+        try:
+            facts, columns = _detail_of(widget).answer(window_asked(message))
+        except Exception as error:
+            # A view that is not answered waits for ever.
+            problem = str(error) if isinstance(error, ValueError) else type(error).__name__
+            widget.send({**answer, "kind": "refusal", "problem": problem})
+            if not isinstance(error, ValueError):
+                raise
+        else:
+            widget.send({**answer, "kind": "answer", **facts}, columns)
     elif kind == "window":
         current = not widget._zoom or message.get("after") == widget._zoom[0]
         window = _window(message)
         moved = widget._moved()
         if moved is not None and current and window is not None:
             moved(*window)
+
+
+def _detail_of(widget: ChartWidget) -> Detail:
+    give = widget._detail()
+    if give is None:
+        msg = "its timeline is gone"
+        raise ValueError(msg)
+    return give()
 
 
 def _window(message: dict[str, Any]) -> tuple[float, float] | None:

@@ -55,13 +55,15 @@ export class Hover {
       return;
     }
     const range = this.marks.rangeAt(row.row, at, y, slack);
-    const bar = this.marks.barAt(row.row, at, slack);
+    // Undefined where no detail was asked for.
+    const seen = this.detail?.at(row.row, at, slack);
+    const bar = seen === undefined ? this.marks.bar(this.marks.barAt(row.row, at, slack)) : seen;
     const shade = this.facts.shades.find(
       (one) => one.row === row.row && one.left <= at && at <= one.right,
     );
-    if (range < 0 && bar < 0 && shade === undefined) return;
+    if (range < 0 && bar === null && shade === undefined) return;
     if (range >= 0) this.tellRange(range);
-    if (bar >= 0) this.tellBar(bar);
+    if (bar !== null) this.tellBar(bar);
     if (shade !== undefined) line(this.box, "more", SHADES[shade.kind]);
     line(this.box, "row", row.label, row.host, this.iterationAt(at));
     line(this.box, "more", row.details.GPU ?? "");
@@ -79,19 +81,20 @@ export class Hover {
     line(this.box, "more", part, `domain ${names[domain[i]]}`, names[thread[i]]);
   }
 
-  tellBar(i) {
-    const { left, right, name, color, count, busy_s: busy, name_share: share } = this.marks.bars;
-    const text = this.facts.names[name[i]];
-    const span = right[i] - left[i];
-    if (count[i] === 1) {
-      line(this.box, "name", text);
-      line(this.box, "time", duration(span), this.facts.colors[color[i]], this.when(left[i], right[i]));
+  // An aggregate of detail has no name: it comes with as little as can be.
+  tellBar({ left, right, name, color, count, busy_s: busy, name_share: share }) {
+    const span = right - left;
+    const when = [this.facts.colors[color], this.when(left, right)];
+    if (count === 1 && name !== undefined) {
+      line(this.box, "name", this.facts.names[name]);
+      line(this.box, "time", duration(span), ...when);
       return;
     }
-    const busyShare = span > 0 ? percent(Math.min(busy[i] / span, 1)) : "unknown";
-    line(this.box, "name", `${grouped(count[i])} events in this bar, busy share ${busyShare}`);
-    line(this.box, "more", `mostly ${text} (${percent(share[i])})`);
-    line(this.box, "time", `bar of ${duration(span)}`, this.facts.colors[color[i]], this.when(left[i], right[i]));
+    const busyShare = span > 0 ? percent(Math.min(busy / span, 1)) : "unknown";
+    const events = count === 1 ? "1 event" : `${grouped(count)} events`;
+    line(this.box, "name", `${events} in this bar, busy share ${busyShare}`);
+    if (name !== undefined) line(this.box, "more", `mostly ${this.facts.names[name]} (${percent(share)})`);
+    line(this.box, "time", `bar of ${duration(span)}`, ...when);
   }
 
   tellRow(row) {

@@ -3,6 +3,7 @@
 
 import { paintBarsFast } from "./bars.js";
 import { Chrome } from "./chrome.js";
+import { Detail } from "./detail.js";
 import { Hover } from "./hover.js";
 import { listenKeys } from "./keys.js";
 import { Labels } from "./labels.js";
@@ -57,6 +58,8 @@ class Lens {
     this.hover = new Hover(facts, this.marks, root);
     const bars = this.main.renderers.find(({ data_source: { name } }) => name === "bars");
     paintBarsFast(this.views.find_one(bars));
+    this.detail = new Detail(this, this.views.find_one(bars));
+    this.hover.detail = this.detail;
     this.writeAxes();
     this.chrome.place(this.view.frame.bbox);
     this.chrome.connect(this, this.marks);
@@ -131,8 +134,15 @@ class Lens {
       axis?.ticker.setv({ desired_num_ticks: Math.max(2, Math.round(width / TICK_PX)) });
     }
     this.labels.update(start, end, width);
+    this.detail.moved();
     this.chrome.tellIteration(this.iterationShown()?.[0] ?? null);
     for (const listener of this.listeners) listener(start, end);
+  }
+
+  // When other ranges are drawn of the same window.
+  relabel() {
+    const { width } = this.frame;
+    if (width > 0) this.labels.update(...this.window, width);
   }
 
   pointed(event) {
@@ -212,6 +222,7 @@ class Lens {
     this.gone = true;
     for (const stop of this.stopping) stop();
     this.hover?.remove();
+    this.detail?.remove();
     this.listeners.clear();
     if (this.views === undefined) return;
     const { documents } = this.Bokeh;

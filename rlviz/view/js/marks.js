@@ -48,6 +48,33 @@ export class Marks {
     this.use(shown);
   }
 
+  // Other ranges in place of those of the first view; null brings them back.
+  replaceRanges(ranges) {
+    this.first ??= { all: this.all, off: this.off };
+    this.off = this.first.off;
+    this.all = this.first.all;
+    if (ranges !== null) {
+      const { shown, ...all } = ranges;
+      this.all = all;
+      this.off = Uint8Array.from(all.left, (_, i) =>
+        shown[i] || this.offered.includes(all.domain[i]) ? 0 : 1,
+      );
+    }
+    this.filter();
+  }
+
+  // Whether ranges that may be narrower than `pixel` seconds were drawn as one.
+  coarse(pixel) {
+    const { left, right, count } = this.overlays;
+    return count.some((many, i) => many > 1 && right[i] - left[i] > 2 * pixel);
+  }
+
+  // The bar at an index, or null at -1.
+  bar(i) {
+    if (i < 0) return null;
+    return Object.fromEntries(Object.entries(this.bars).map(([name, column]) => [name, column[i]]));
+  }
+
   use(overlays) {
     this.overlays = overlays;
     this.overlayRows = byRow(overlays.row);
@@ -60,6 +87,10 @@ export class Marks {
   showDomain(domain, shown) {
     if (shown) this.hiddenDomains.delete(domain);
     else this.hiddenDomains.add(domain);
+    this.filter();
+  }
+
+  filter() {
     const keep = [];
     for (let i = 0; i < this.off.length; i++) {
       if (!this.off[i] && !this.hiddenDomains.has(this.all.domain[i])) keep.push(i);

@@ -50,11 +50,18 @@ class View {
   }
 
   // Ask the kernel for some parts; resolves with their bytes, in order.
-  ask(...parts) {
+  async ask(...parts) {
+    const [, bytes] = await this.request({ kind: "ask", parts });
+    return bytes;
+  }
+
+  // Resolves with the kernel's answer and its buffers.
+  request(message) {
     const sequence = ++this.sequence;
     return new Promise((resolve, reject) => {
       this.asked.set(sequence, { resolve, reject });
-      if (!this.send({ kind: "ask", sequence, parts })) {
+      if (!this.send({ ...message, sequence })) {
+        this.asked.delete(sequence);
         reject(new Error("its kernel is gone; run the cell again"));
       }
     });
@@ -77,11 +84,10 @@ class View {
     this.asked.delete(message.sequence);
     if (message.kind === "answer") {
       // Copies: the buffers are views of a message that the notebook may reuse.
-      waiting.resolve(
-        buffers.map(({ buffer, byteOffset, byteLength }) =>
-          new Uint8Array(buffer, byteOffset, byteLength).slice(),
-        ),
+      const bytes = buffers.map(({ buffer, byteOffset, byteLength }) =>
+        new Uint8Array(buffer, byteOffset, byteLength).slice(),
       );
+      waiting.resolve([message, bytes]);
     } else {
       waiting.reject(new Error(String(message.problem)));
     }
@@ -132,6 +138,7 @@ class View {
       this.follow();
       this.last = this.lens.window.join();
       this.lens.listeners.add(() => this.moved());
+      this.lens.detail.connectKernel((window) => this.request({ kind: "detail", ...window }));
     } catch (error) {
       clearTimeout(waiting);
       if (this.closed) return;
