@@ -132,7 +132,9 @@ def _distinct(reports: Sequence[Report]) -> tuple[list[Report], list[Diagnostic]
     kept, doubles = [], []
     for report in reports:
         counts = report.gpu_rows, None if report.ranges is None else len(report.ranges)
-        sign = (*astuple(report.start), report.identity.host, *counts, *report.identity.processes)
+        who = report.identity
+        # Two machines can have one name, and processes with one number that start at once.
+        sign = (*astuple(report.start), who.host, who.machine_gpus, *counts, *who.processes)
         twin = first.get(sign) if report.start.utc_ns is not None else None
         if twin is None:
             first[sign] = report
