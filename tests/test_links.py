@@ -33,7 +33,7 @@ def series(ends: Int64, key: str = "all_reduce", window: tuple[int, int] = WINDO
 
 
 def jittered(rng: np.random.Generator, ends: Int64) -> Int64:
-    sign = rng.choice([-1, 1], len(ends))
+    sign: Int64 = rng.choice(np.array([-1, 1]), len(ends))
     return ends + rng.integers(10_000, 25_000, len(ends)) * sign
 
 
