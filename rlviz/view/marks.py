@@ -39,7 +39,7 @@ def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     """Add everything that stands in the frame of the main plot, from the bottom up.
 
     Sources that the lens reads or rewrites carry a name: ``bars``, ``overlays``, ``hidden``,
-    ``overlay-labels``, ``bracket-labels``, ``line-labels``.
+    ``overlay-labels``, ``bracket-labels``, ``line-labels``, ``matches``, ``place``.
     """
     _bands(plot, scene, paint)
     _shades(plot, scene, paint, "not_captured")
@@ -48,6 +48,7 @@ def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     _bars(plot, scene)
     _shades(plot, scene, paint, "edge")
     _overlays(plot, scene)
+    _outlines(plot, paint)
     _brackets(plot, scene, paint, row_px)
     _labels(plot, scene, paint, row_px)
 
@@ -138,6 +139,22 @@ def _overlays(plot: Figure, scene: Scene) -> None:
     # The ranges of domains that are off until asked for: here, so that asking needs no round trip.
     hidden = {key: column[~shown] for key, column in columns.items()}
     _add(plot, "hidden", hidden, glyph.clone(), visible=False)
+
+
+def _outlines(plot: Figure, paint: Paint) -> None:
+    """Outline what the lens points at: ranges that a search found, and one place."""
+    for name, key, width in (("matches", "ink", 1.5), ("place", "alert", 3.0)):
+        glyph = Quad(
+            left="left",
+            right="right",
+            top="top",
+            bottom="bottom",
+            fill_color=None,
+            line_width=width,
+        )
+        paint(glyph, line_color=key)
+        columns: dict[str, Any] = {"left": [], "right": [], "top": [], "bottom": []}
+        _add(plot, name, columns, glyph)
 
 
 def _columns(marks: Bars | Overlays) -> dict[str, Any]:
@@ -256,7 +273,7 @@ def _labels(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
 
 def _overlay_labels(plot: Figure, paint: Paint, row_px: int) -> None:
     # Bokeh strokes text after filling it, so a halo is the same text drawn before.
-    source = ColumnDataSource({"x": [], "y": [], "text": []}, name="overlay-labels")
+    source = ColumnDataSource({"x": [], "y": [], "text": [], "alpha": []}, name="overlay-labels")
     halo = Text(
         x="x",
         y="y",
@@ -266,6 +283,7 @@ def _overlay_labels(plot: Figure, paint: Paint, row_px: int) -> None:
         text_font=value(FONT),
         text_font_size=f"{font_px(row_px, largest=10)}px",
         text_baseline="top",
+        text_alpha="alpha",
         text_outline_width=3 if row_px > 30 else 2,
     )
     text = halo.clone()

@@ -14,9 +14,10 @@ import numpy as np
 from bokeh.core.json_encoder import serialize_json
 from bokeh.embed import json_item
 
+from rlviz.view.choices import coloring, domains, role_of, roles
 from rlviz.view.figure import draw, limits, window
 from rlviz.view.legible import legible
-from rlviz.view.palette import COLORS, LABELS, SURFACE
+from rlviz.view.palette import LABELS, SURFACE
 from rlviz.view.sizes import FONT, font_px, row_height_px
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Payload", "payload"]
 
 LONGEST_TEXT = 500
-SHADES = {
-    "not_captured": "not captured",
-    "edge": "profiler edge",
-    "no_gpu_data": "no GPU data",
-}
 
 
 @dataclass(frozen=True)
@@ -50,12 +46,23 @@ class Payload:
     facts: str
 
 
-def payload(scene: Scene, theme: Theme = "light") -> Payload:
-    """Draw `scene` and write it down for the browser."""
+def payload(scene: Scene, theme: Theme = "light", *, toolbar: bool = True) -> Payload:
+    """Draw `scene` and write it down for the browser.
+
+    Parameters
+    ----------
+    scene : Scene
+        What to draw.
+    theme : {"light", "dark", "print"}
+        The colours to begin with.
+    toolbar : bool
+        Whether the chart has controls of its own; a notebook has others.
+    """
     drawing = draw(scene, theme)
-    facts = json.dumps(_facts(scene, drawing), allow_nan=False, separators=(",", ":"))
+    facts = _facts(scene, drawing) | {"toolbar": toolbar}
+    text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
     # Bokeh's own encoder: it writes arrays as compressed base64 and no NaN as a bare word.
-    return Payload(serialize_json(json_item(drawing.root)), facts)
+    return Payload(serialize_json(json_item(drawing.root)), text)
 
 
 def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
@@ -95,7 +102,12 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
             for line in sorted(scene.lines, key=lambda line: line.at)
         ],
         "iterations": scene.iterations,
-        "legend": legend(scene),
+        "roles": roles(scene),
+        "domains": [{"code": code, "shown": shown} for code, shown in domains(scene)],
+        "coloring": coloring(scene),
+        "remarks": [
+            {**vars(remark), "text": legible(remark.text, LONGEST_TEXT)} for remark in scene.remarks
+        ],
         "surface": {"light": SURFACE["light"], "dark": SURFACE["dark"]},
         "paint": drawing.paint.done,
     }
@@ -104,7 +116,8 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
 def _names(scene: Scene) -> list[str]:
     """Give the names that marks use; the others, which may be a million, stay empty."""
     overlays = scene.overlays
-    codes = (scene.bars.name, overlays.name, overlays.domain, overlays.thread)
+    kernels = np.array(scene.kernels, np.int32)
+    codes = (scene.bars.name, overlays.name, overlays.domain, overlays.thread, kernels)
     names = [""] * len(scene.names)
     for code in np.unique(np.concatenate(codes)):
         names[code] = legible(scene.names[code])
@@ -120,36 +133,9 @@ def _rows(scene: Scene) -> list[dict[str, Any]]:
             "label": legible(row.label),
             "host": legible(row.host),
             "pool": row.pool,
+            "role": role_of(row),
             "busy": row.busy_share,
             "details": {legible(key): legible(value) for key, value in row.details.items()},
         }
         for row in scene.rows
     ]
-
-
-def legend(scene: Scene) -> list[dict[str, str]]:
-    """List what the chart's colours and patterns mean, and only those that it uses.
-
-    Returns
-    -------
-    list of dict
-        `kind` (color, range, idle, or a kind of shade), `color` (CSS, may be empty), `label`.
-    """
-    solid = np.unique(scene.bars.color)
-    bare = np.setdiff1d(scene.overlays.color[scene.overlays.shown], solid)
-    outlined = [scene.colors[code] for code in bare]
-    entries = [
-        _entry("color", LABELS[key], COLORS[key]) for key in (scene.colors[code] for code in solid)
-    ]
-    entries += [_entry("range", LABELS[key], COLORS[key]) for key in outlined if key != "range"]
-    if scene.rows:
-        entries.append(_entry("idle", "idle"))
-    kinds = {shade.kind for shade in scene.shades}
-    entries += [_entry(kind, label) for kind, label in SHADES.items() if kind in kinds]
-    if scene.overlays.shown.any():
-        entries.append(_entry("range", LABELS["range"], COLORS["range"]))
-    return entries
-
-
-def _entry(kind: str, label: str, color: str = "") -> dict[str, str]:
-    return {"kind": kind, "color": color, "label": label}

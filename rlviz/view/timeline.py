@@ -18,7 +18,10 @@ from rlviz.view.page import page
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import polars as pl
+
     from rlviz.levels.query import ZoomableRun
+    from rlviz.view.controls import Panel
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
     from rlviz.view.still_canvas import Format
@@ -72,6 +75,11 @@ class Timeline:
     def window(self) -> tuple[float, float]:
         """Start and end of what is shown, in seconds since the run's start."""
         return self._window or window(self.scene.start_s, self.scene.end_s)
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """What costs the run time, worst first: ``timeline.run.findings``."""
+        return self.run.findings
 
     def zoom(
         self,
@@ -231,7 +239,7 @@ class Timeline:
         from IPython import display
 
         show: Callable[..., None] = display.display
-        show(self._widget)
+        show(self._panel)
 
     @cached_property
     def _widget(self) -> ChartWidget:
@@ -241,6 +249,12 @@ class Timeline:
         if self._window is not None:
             widget.move(*self._window)
         return widget
+
+    @cached_property
+    def _panel(self) -> Panel:
+        from rlviz.view.controls import Panel  # only a notebook needs ipywidgets
+
+        return Panel(self.scene, self._widget)
 
     def _detail(self) -> Detail:
         """Give the detail of the run, made when a view first asks for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import traitlets
 
 from rlviz.view.bokehjs import bokeh_js, bokeh_version
 from rlviz.view.detail import window_asked
+from rlviz.view.figure import window
 from rlviz.view.lens import lens_js, lens_style, loader_js, version
 from rlviz.view.payload import payload
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from rlviz.view.scene import Scene
 
 __all__ = ["ChartWidget"]
+
+
+_COUNT = re.compile(r"(none|\d+( of \d+)?)?")
 
 
 @cache
@@ -57,6 +62,11 @@ class ChartWidget(anywidget.AnyWidget):
     _versions: Any = traitlets.Dict().tag(sync=True)
     # Number of the move, start and end in seconds: state, so that a view that opens later follows.
     _zoom: Any = traitlets.List().tag(sync=True)
+    # What was chosen: colours, search, rows, domains, and a step to another match.
+    _controls: Any = traitlets.Dict().tag(sync=True)
+    # What became of it, for the controls: the window of the view that moved last, and matches.
+    _shown: Any = traitlets.Tuple()
+    _found: Any = traitlets.Unicode()
 
     def __init__(
         self,
@@ -68,7 +78,7 @@ class ChartWidget(anywidget.AnyWidget):
         self._text = text
         self._moved = weakref.WeakMethod(moved)
         self._detail = weakref.WeakMethod(detail)
-        drawn = payload(scene)
+        drawn = payload(scene, toolbar=False)
         self._parts: dict[str, Callable[[], bytes]] = {
             "bokeh": _packed_bokeh,
             "lens": _packed_lens,
@@ -76,6 +86,7 @@ class ChartWidget(anywidget.AnyWidget):
             "facts": _constant(gzip.compress(drawn.facts.encode(), mtime=0)),
         }
         super().__init__(_versions={"bokeh": bokeh_version(), "lens": version(lens_js())}, _zoom=[])
+        self._shown = window(scene.start_s, scene.end_s)
         self.on_msg(_received)
 
     def __repr__(self) -> str:
@@ -85,6 +96,7 @@ class ChartWidget(anywidget.AnyWidget):
         """Move every view of this widget, those that come later included."""
         number = self._zoom[0] + 1 if self._zoom else 1
         self._zoom = [number, start_s, end_s]
+        self._shown = start_s, end_s
 
 
 def _constant(packed: bytes) -> Callable[[], bytes]:
@@ -114,10 +126,13 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
             widget.send({**answer, "kind": "answer", **facts}, columns)
     elif kind == "window":
         current = not widget._zoom or message.get("after") == widget._zoom[0]
-        window = _window(message)
+        place = _window(message)
         moved = widget._moved()
-        if moved is not None and current and window is not None:
-            moved(*window)
+        if moved is not None and current and place is not None:
+            moved(*place)
+            widget._shown = place
+    elif kind == "found" and _COUNT.fullmatch(str(message.get("text"))):
+        widget._found = message["text"]
 
 
 def _detail_of(widget: ChartWidget) -> Detail:

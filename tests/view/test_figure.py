@@ -19,9 +19,10 @@ from bokeh.models import (
 from bokeh.models.renderers import GlyphRenderer
 from bokeh.models.text import PlainText
 
+from rlviz.view.choices import legend
 from rlviz.view.figure import draw, figure, limits, window
 from rlviz.view.palette import COLORS, SURFACE
-from rlviz.view.payload import legend, payload
+from rlviz.view.payload import payload
 from rlviz.view.sizes import row_height_px
 from tests.view.scenes import HOSTILE, empty, hatched, hostile, scene
 

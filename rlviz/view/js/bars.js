@@ -3,19 +3,18 @@
 // Whole pixels and one filled rectangle a bar. Bokeh's own way, a path a bar, takes several times
 // as long, leaves seams of half-covered pixels between neighbours, and lets a bar narrower than a
 // pixel fade away. Where a version of Bokeh paints in another way, its own way stays.
-export function paintBarsFast(view) {
+export function paintBarsFast(view, coloring) {
   const glyph = view.glyph;
   if (typeof glyph?._paint !== "function") return;
-  const source = view.model.data_source;
-  const { palette } = view.model.glyph.fill_color.transform;
   glyph._paint = function (context, indices, data) {
     const { sleft, sright, stop, sbottom } = { ...this, ...data };
-    const colors = source.get_array("color");
+    const { codes, fills } = coloring;
     let painted = -1;
     for (const i of indices) {
-      if (colors[i] !== painted) {
-        painted = colors[i];
-        context.fillStyle = palette[painted];
+      if (codes[i] < 0) continue;
+      if (codes[i] !== painted) {
+        painted = codes[i];
+        context.fillStyle = fills[painted];
       }
       const x = Math.round(sleft[i]);
       const y = Math.round(stop[i]);

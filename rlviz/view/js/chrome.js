@@ -1,13 +1,15 @@
-// Everything of the chart that is HTML: title, legend, controls, caption, pool names.
+// Everything of the chart that is HTML: title, legend, caption, findings, pool names.
 
-function element(tag, name, text = "") {
+import { listRemarks } from "./remarks.js";
+
+export function element(tag, name, text = "") {
   const made = document.createElement(tag);
   if (name) made.className = `rlviz-${name}`;
   if (text) made.textContent = text;
   return made;
 }
 
-function button(text, title, pressed) {
+export function button(text, title, pressed) {
   const made = element("button", "button", text);
   made.type = "button";
   made.title = title;
@@ -15,32 +17,15 @@ function button(text, title, pressed) {
   return made;
 }
 
-function legend(facts) {
-  const list = element("ul", "legend");
-  for (const { kind, color, label } of facts.legend) {
+function legendItems(entries, names) {
+  return entries.map(({ kind, color, name, label = names[name] }) => {
     const item = element("li", "");
+    item.title = label;
     const swatch = element("span", `swatch rlviz-swatch-${kind}`);
     if (color) swatch.style.setProperty("--rlviz-swatch", color);
-    item.append(swatch, label);
-    list.append(item);
-  }
-  return list;
-}
-
-// Buttons for the domains that are off until asked for.
-function domains(facts, marks, lens) {
-  const made = marks.offered.map((code) => {
-    const chip = button(facts.names[code], "NVTX domain: show or hide its ranges", () => {
-      const shown = chip.getAttribute("aria-pressed") !== "true";
-      chip.setAttribute("aria-pressed", String(shown));
-      lens.showDomain(code, shown);
-    });
-    chip.classList.add("rlviz-chip");
-    chip.setAttribute("aria-pressed", "false");
-    return chip;
+    item.append(swatch, element("span", "label", label));
+    return item;
   });
-  if (made.length > 0) made.unshift(element("span", "hint", "ranges of"));
-  return made;
 }
 
 export class Chrome {
@@ -52,16 +37,19 @@ export class Chrome {
     const head = element("div", "head");
     const title = element("div", "title", facts.title);
     if (facts.simulated) title.append(element("span", "tag", "SIMULATED"));
-    this.controls = element("div", "controls");
-    head.append(title, this.controls);
+    head.append(title);
+    this.toolbar = element("div", "controls");
     this.status = element("div", "status");
     this.status.setAttribute("role", "status");
     this.plot = element("div", "plot");
     this.base = element("div", "base");
     root.append(head);
     if (facts.subtitle) root.append(element("div", "subtitle", facts.subtitle));
-    this.legend = legend(facts);
+    this.legend = element("ul", "legend");
+    if (facts.toolbar) root.append(this.toolbar);
     root.append(this.legend, this.plot, this.status);
+    const remarks = listRemarks(facts, (remark) => this.went(remark));
+    if (remarks !== null) root.append(remarks);
     const caption = facts.simulated
       ? [facts.caption, "simulated run, no measurement"].filter(Boolean).join(" · ")
       : facts.caption;
@@ -69,22 +57,9 @@ export class Chrome {
     for (const note of facts.notes) root.append(element("div", "note", note));
   }
 
-  connect(lens, marks) {
-    if (this.facts.iterations.length > 0) {
-      this.controls.append(
-        button("◀", "previous iteration  [", () => lens.stepIteration(-1)),
-        (this.iteration = element("span", "hint")),
-        button("▶", "next iteration  ]", () => lens.stepIteration(1)),
-      );
-    }
-    this.controls.append(button("reset", "first view (double click)", () => lens.reset()));
-    this.controls.title = "wheel or W S: zoom · drag or A D: move";
-    const chips = domains(this.facts, marks, lens);
-    if (chips.length > 0) {
-      const item = element("li", "");
-      item.append(...chips);
-      this.legend.append(item);
-    }
+  // What the colours mean now.
+  tellColors(mode) {
+    this.legend.replaceChildren(...legendItems(this.facts.coloring[mode].legend, this.facts.names));
   }
 
   // Beside the frame: pool names, and the base that the axis's ticks add to.
@@ -107,10 +82,6 @@ export class Chrome {
     this.base.style.top = `${frame.bottom + 7}px`;
     this.base.style.width = `${this.facts.left_px - 32}px`;
     this.plot.append(this.base);
-  }
-
-  tellIteration(number) {
-    if (this.iteration) this.iteration.textContent = number === null ? "all" : `iteration ${number}`;
   }
 
   tell(text) {

@@ -121,9 +121,7 @@ export class Detail {
     this.drawn = 0;
     // A test looks at it.
     this.asked = 0;
-    const { palette } = bars.model.glyph.fill_color.transform;
-    this.colors = Uint32Array.from(palette, (css) => rgba(css, 1));
-    this.edges = Uint32Array.from(palette, (css) => rgba(css, DARKER));
+    this.inks = new Map();
     const { left, right, count } = lens.marks.bars;
     // Bars that are events themselves have no more detail.
     this.coarsest = left.reduce(
@@ -260,7 +258,7 @@ export class Detail {
     if (typeof glyph?._paint !== "function") return;
     const paintBars = glyph._paint.bind(glyph);
     glyph._paint = (context, indices, data) => {
-      const far = this.picture === null || (!this.covers && this.enough);
+      const far = !this.suits || (!this.covers && this.enough);
       if (far) return paintBars(context, indices, data);
       this.paintAround(context, () => paintBars(context, indices, data));
       this.paint(context);
@@ -307,12 +305,24 @@ export class Detail {
 
   // Where a row stands; nowhere while it is hidden.
   place(number) {
+    if (this.lens.marks.hiddenRows.has(number)) return undefined;
     return this.lens.facts.rows.find(({ row }) => row === number);
   }
 
+  // Whether the picture can be painted in the chosen colours.
+  get suits() {
+    const { coloring } = this.lens.controls;
+    if (this.picture === null) return false;
+    return this.picture.strips.length > 0 ? coloring.suitsStrips : coloring.suitsEvents;
+  }
+
   // The pixels of a colour: `part` of its light.
-  ink(color, part) {
-    return (part === 1 ? this.colors : this.edges)[color];
+  ink(color, part, name) {
+    const css = this.lens.controls.coloring.fill(color, name);
+    const key = `${css}${part}`;
+    let found = this.inks.get(key);
+    if (found === undefined) this.inks.set(key, (found = rgba(css, part)));
+    return found;
   }
 
   paintStrip({ row, start: from, width, coverage, color }, start, end, scale, units) {
@@ -345,10 +355,10 @@ export class Detail {
         if (right[i] < start || left[i] > end) continue;
         const x0 = (Math.max(left[i], start) - start) * scale;
         const x1 = (Math.min(right[i], end) - start) * scale;
-        this.raster.fill(x0, x1, top, bottom, this.ink(color[i], 1));
+        this.raster.fill(x0, x1, top, bottom, this.ink(color[i], 1, name[i]));
         // Kernels that follow each other without a gap are still several.
         const begins = left[i] > start && x1 - x0 >= APART_PX;
-        if (begins) this.raster.fill(x0, x0 + 1, top, bottom, this.ink(color[i], DARKER));
+        if (begins) this.raster.fill(x0, x0 + 1, top, bottom, this.ink(color[i], DARKER, name[i]));
         this.drawn++;
       }
     }

@@ -1,8 +1,11 @@
-// W A S D to move and zoom, [ and ] to step through iterations, while the chart has the focus.
+// W A S D to move and zoom, [ ] for iterations, n N for matches, / and 0, while the chart has the
+// focus.
 
 const STEP = 0.2;
 
 export function keyAction(key, lens) {
+  if (key === "N") return () => lens.controls.stepMatch(-1);
+  if (key === "/") return lens.toolbar === null ? null : () => lens.toolbar.focus();
   switch (key.toLowerCase()) {
     case "w":
       return () => lens.zoomBy(1 - STEP);
@@ -16,6 +19,10 @@ export function keyAction(key, lens) {
       return () => lens.stepIteration(-1);
     case "]":
       return () => lens.stepIteration(1);
+    case "n":
+      return () => lens.controls.stepMatch(1);
+    case "0":
+      return () => lens.home();
     default:
       return null;
   }

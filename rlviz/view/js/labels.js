@@ -3,6 +3,8 @@
 import { duration } from "./units.js";
 
 const SMALLEST_PX = 22;
+// Of a label that a search did not find.
+const FADED_LABEL = 0.35;
 // A label's last line may reach this far out of its range: letters seldom do.
 const OVERHANG_PX = 3;
 
@@ -72,7 +74,7 @@ export class Labels {
   }
 
   rangeLabels(view) {
-    const found = { x: [], y: [], text: [] };
+    const found = { x: [], y: [], text: [], alpha: [] };
     for (const row of this.facts.rows) {
       const list = this.marks.overlayRows.get(row.row);
       if (list === undefined) continue;
@@ -110,6 +112,7 @@ export class Labels {
     found.x.push(from);
     found.y.push(row.top + at / rowPx);
     found.text.push(text);
+    found.alpha.push(this.search?.active && !this.search.hit(name[i]) ? FADED_LABEL : 1);
   }
 
   bracketLabels(brackets, { start, end, scale }) {

@@ -3,12 +3,16 @@
 
 import { paintBarsFast } from "./bars.js";
 import { Chrome } from "./chrome.js";
+import { Controls } from "./controls.js";
 import { Detail } from "./detail.js";
 import { Hover } from "./hover.js";
 import { listenKeys } from "./keys.js";
 import { Labels } from "./labels.js";
+import { linkControls } from "./link.js";
 import { Marks } from "./marks.js";
+import { goToRemark } from "./remarks.js";
 import { ambientTheme, paintRoot, recolour, watchTheme } from "./theme.js";
+import { Toolbar } from "./toolbar.js";
 import { baseText, ticking, tickText } from "./units.js";
 
 const TICK_PX = 96;
@@ -57,12 +61,15 @@ class Lens {
     this.labels = new Labels(this.doc, facts, this.marks);
     this.hover = new Hover(facts, this.marks, root);
     const bars = this.main.renderers.find(({ data_source: { name } }) => name === "bars");
-    paintBarsFast(this.views.find_one(bars));
+    this.bars = this.views.find_one(bars);
+    this.controls = new Controls(this);
+    paintBarsFast(this.bars, this.controls.coloring);
     this.detail = new Detail(this, this.views.find_one(bars));
     this.hover.detail = this.detail;
     this.writeAxes();
     this.chrome.place(this.view.frame.bbox);
-    this.chrome.connect(this, this.marks);
+    this.toolbar = facts.toolbar ? new Toolbar(this, this.chrome.toolbar) : null;
+    this.chrome.went = (remark) => goToRemark(remark, this);
     this.listen();
     this.repaint();
     this.moved();
@@ -112,7 +119,7 @@ class Lens {
     });
     plot.addEventListener("pointermove", (event) => this.pointed(event));
     plot.addEventListener("pointerleave", () => this.hover.hide());
-    plot.addEventListener("dblclick", () => this.reset());
+    plot.addEventListener("dblclick", () => this.home());
   }
 
   // Bokeh changes start and end one after the other: one update for both, before it paints.
@@ -135,7 +142,7 @@ class Lens {
     }
     this.labels.update(start, end, width);
     this.detail.moved();
-    this.chrome.tellIteration(this.iterationShown()?.[0] ?? null);
+    this.toolbar?.tellIteration(this.iterationShown()?.[0] ?? null, this.shows(...this.facts.window));
     for (const listener of this.listeners) listener(start, end);
   }
 
@@ -166,8 +173,13 @@ class Lens {
     this.range.setv({ start: from, end: from + span });
   }
 
-  reset() {
+  // The first view; `reset` also takes back what a reader has chosen.
+  home() {
     this.zoom(...this.facts.window);
+  }
+
+  reset() {
+    this.controls.reset();
   }
 
   // Zoom about the pointer, as the wheel does; about the middle where it is elsewhere.
@@ -185,11 +197,18 @@ class Lens {
 
   // The iteration that the window shows, and no other.
   iterationShown() {
+    return this.facts.iterations.find(([, from, until]) => this.shows(from, until));
+  }
+
+  shows(from, until) {
     const [start, end] = this.window;
     const slack = (end - start) * 1e-6;
-    return this.facts.iterations.find(
-      ([, from, until]) => Math.abs(from - start) <= slack && Math.abs(until - end) <= slack,
-    );
+    return Math.abs(from - start) <= slack && Math.abs(until - end) <= slack;
+  }
+
+  showIteration(number) {
+    const found = this.facts.iterations.find(([known]) => known === number);
+    if (found !== undefined) this.zoom(found[1], found[2]);
   }
 
   stepIteration(by) {
@@ -203,9 +222,14 @@ class Lens {
     this.zoom(from, until);
   }
 
-  showDomain(code, shown) {
-    this.marks.showDomain(code, shown);
-    this.schedule();
+  // Obey the controls of a notebook: `model` is the widget's, `send` writes to the kernel.
+  link(model, send) {
+    linkControls(this, model, send);
+  }
+
+  repaintBars() {
+    if (typeof this.bars.request_paint === "function") this.bars.request_paint();
+    else this.bars.model.data_source.change.emit();
   }
 
   setTheme(theme) {
@@ -215,6 +239,7 @@ class Lens {
 
   repaint() {
     recolour(this.doc, this.facts, this.theme, this.root);
+    this.controls.paint();
     paintRoot(this.hover.box, this.facts, this.theme);
   }
 

@@ -45,6 +45,7 @@ export class Marks {
       this.off[i] = this.hiddenDomains.has(this.all.domain[i]) ? 0 : 1;
     }
     this.barRows = byRow(this.bars.row);
+    this.hiddenRows = new Set();
     this.use(shown);
   }
 
@@ -82,18 +83,26 @@ export class Marks {
     for (const list of this.overlayRows.values()) {
       list.sort((a, b) => overlays.depth[a] - overlays.depth[b] || overlays.left[a] - overlays.left[b]);
     }
+    this.changed?.();
   }
 
-  showDomain(domain, shown) {
-    if (shown) this.hiddenDomains.delete(domain);
-    else this.hiddenDomains.add(domain);
+  // Leave out the ranges of some domains, and all of some rows.
+  choose(hiddenDomains, hiddenRows) {
+    const same = (one, other) => one.size === other.size && [...one].every((key) => other.has(key));
+    if (same(hiddenDomains, this.hiddenDomains) && same(hiddenRows, this.hiddenRows)) return;
+    this.hiddenDomains = hiddenDomains;
+    this.hiddenRows = hiddenRows;
     this.filter();
+  }
+
+  visible({ domain, row }, i) {
+    return !this.hiddenDomains.has(domain[i]) && !this.hiddenRows.has(row[i]);
   }
 
   filter() {
     const keep = [];
     for (let i = 0; i < this.off.length; i++) {
-      if (!this.off[i] && !this.hiddenDomains.has(this.all.domain[i])) keep.push(i);
+      if (!this.off[i] && this.visible(this.all, i)) keep.push(i);
     }
     const columns = {};
     for (const [name, column] of Object.entries(this.all)) {
@@ -106,7 +115,7 @@ export class Marks {
   // The bar of `row` at `at` seconds, or the nearest within `slack` seconds; -1 without one.
   barAt(row, at, slack) {
     const list = this.barRows.get(row);
-    if (list === undefined) return -1;
+    if (list === undefined || this.hiddenRows.has(row)) return -1;
     const { left, right } = this.bars;
     let low = 0;
     let high = list.length;

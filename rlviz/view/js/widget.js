@@ -136,6 +136,7 @@ class View {
       await opened.ready;
       if (this.closed) return;
       this.follow();
+      this.lens.link(this.model, (message) => this.send(message));
       this.last = this.lens.window.join();
       this.lens.listeners.add(() => this.moved());
       this.lens.detail.connectKernel((window) => this.request({ kind: "detail", ...window }));
