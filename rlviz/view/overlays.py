@@ -88,6 +88,12 @@ class PlacedRanges:
         top, bottom = _heights(ranges, rows)
         return cls(run, ranges.with_columns(top=pl.Series(top), bottom=pl.Series(bottom)))
 
+    def all(self) -> Overlays:
+        """Draw every range, none merged."""
+        ranges = self.ranges.with_columns(pl.lit(1).alias("count"))
+        ranges = ranges.sort("row", "start_ns", "depth")
+        return _drawn(self.run, ranges, ranges["top"].to_numpy(), ranges["bottom"].to_numpy())
+
     def within(self, start_ns: int, end_ns: int, width_px: int) -> tuple[Overlays, int]:
         """Draw the ranges that reach into a window.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from rlviz.view.bokehjs import bokeh_js
@@ -13,6 +14,7 @@ from rlviz.view.lens import lens_style, page_js
 from rlviz.view.payload import payload
 
 if TYPE_CHECKING:
+    from rlviz.view.held import Held
     from rlviz.view.scene import Scene
 
 __all__ = ["page"]
@@ -37,14 +39,19 @@ _PAGE = """<!DOCTYPE html>
 </noscript>
 <script type="application/json" id="rlviz-facts">{facts}</script>
 <script type="application/json" id="rlviz-item">{item}</script>
-<script>{bokeh}</script>
+{held}<script>{bokeh}</script>
 <script type="module">{lens}</script>
 </body>
 </html>
 """
 
 
-def page(scene: Scene, theme: Literal["auto", "light", "dark"] = "auto") -> str:
+_HELD = '<script type="application/json" id="rlviz-held">{json}</script>\n'
+
+
+def page(
+    scene: Scene, theme: Literal["auto", "light", "dark"] = "auto", held: Held | None = None
+) -> str:
     """Write `scene` as one HTML page.
 
     Parameters
@@ -53,6 +60,8 @@ def page(scene: Scene, theme: Literal["auto", "light", "dark"] = "auto") -> str:
         What to draw.
     theme : {"auto", "light", "dark"}
         "auto" follows the reader's system.
+    held : Held, optional
+        Events and ranges of the run, as `rlviz.view.held.hold` packs them.
 
     Returns
     -------
@@ -66,6 +75,9 @@ def page(scene: Scene, theme: Literal["auto", "light", "dark"] = "auto") -> str:
         if "</script" in script.lower() or "<!--" in script:
             msg = "a script of the page holds text that ends a script element"
             raise ValueError(msg)
+    if held is not None and held.left_out:
+        scene = replace(scene, notes=(*scene.notes, held.left_out))
+    inside = "" if held is None or held.json is None else _HELD.format(json=_inert(held.json))
     drawn = payload(scene, "dark" if theme == "dark" else "light")
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
     return _PAGE.format(
@@ -78,6 +90,7 @@ def page(scene: Scene, theme: Literal["auto", "light", "dark"] = "auto") -> str:
         theme=theme,
         facts=_inert(drawn.facts),
         item=_inert(drawn.item),
+        held=inside,
         bokeh=scripts[0],
         lens=scripts[1],
     )

@@ -13,6 +13,7 @@ from rlviz.errors import RlvizError
 from rlviz.view.compose import compose
 from rlviz.view.detail import Detail
 from rlviz.view.figure import limits, window
+from rlviz.view.held import DEFAULT_MB, hold
 from rlviz.view.page import page
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from rlviz.levels.query import ZoomableRun
     from rlviz.view.controls import Panel
+    from rlviz.view.held import Held
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
     from rlviz.view.still_canvas import Format
@@ -131,6 +133,7 @@ class Timeline:
         theme: Theme = "light",
         title: str | None = None,
         caption: bool = True,
+        detail: bool | float = True,
     ) -> Path:
         """Write the timeline to a file; its suffix says what kind.
 
@@ -138,7 +141,7 @@ class Timeline:
         ----------
         path : str or Path
             ``x.html``: the whole run as one page that opens offline and zooms without a kernel;
-            it takes none of the options. ``x.png``, ``x.svg``, ``x.pdf``: a figure.
+            of the options it takes only `detail`. ``x.png``, ``x.svg``, ``x.pdf``: a figure.
         iteration : int, optional
             The iteration to draw, with its numbers.
         window : (float, float), optional
@@ -156,6 +159,9 @@ class Timeline:
             Instead of the run's; "" for none.
         caption : bool
             Whether to tell numbers, alignment and notes.
+        detail : bool or float
+            What a page holds beside its first view: every event and range, up to 6 MB of them
+            (True), up to so many MB, or none (False). Where they are more, the page says so.
 
         Returns
         -------
@@ -188,11 +194,19 @@ class Timeline:
         if suffix == ".html":
             given = {**look, "iteration": iteration, "window": window}
             _refuse(path, [name for name, one in given.items() if one != _PAGE.get(name)])
-            data = page(self.scene).encode()
+            data = page(self.scene, held=self._held(detail)).encode()
         else:
+            if detail is not True:
+                msg = f"{path.name}: only a page takes detail"
+                raise ValueError(msg)
             data = self._still(_FIGURES[suffix], window, iteration, look)
         _replace(path, data)
         return path
+
+    def _held(self, detail: bool | float) -> Held | None:
+        if detail is False:
+            return None
+        return hold(self.run, self.scene, DEFAULT_MB if detail is True else detail)
 
     def _still(
         self,

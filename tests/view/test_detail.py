@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -15,10 +15,14 @@ from rlviz.demo import write
 from rlviz.run.phases import ACTIVITY
 from rlviz.view import widget as widget_module
 from rlviz.view.detail import COLOR_OF_CODE, Detail, Window, window_asked
+from rlviz.view.held import hold
 from rlviz.view.palette import COLORS, color_code
 from rlviz.view.scene import Overlays
 from rlviz.view.timeline import Timeline
 from rlviz.view.widget import ChartWidget
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +170,21 @@ def test_a_view_is_told_when_its_detail_fails(
     with pytest.raises(AttributeError):
         widget_module._received(broken._widget, ask, [])
     assert sent[0][0]["kind"] == "refusal"
+
+
+def test_a_page_holds_the_run_or_says_what_it_leaves_out(timeline: Timeline) -> None:
+    whole = hold(timeline.run, timeline.scene)
+    assert whole.json is not None
+    assert whole.left_out == ""
+    small = hold(timeline.run, timeline.scene, 0.001)
+    assert small.json is None
+    events = sum(len(track.start_ns) for track in timeline.run.tracks.values())
+    assert f"{events:,} single GPU events" in small.left_out
+    assert "detail=0.001" in small.left_out
+
+
+def test_only_a_page_takes_detail(timeline: Timeline, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="only a page takes detail"):
+        timeline.save(tmp_path / "x.png", detail=False)
+    without = timeline.save(tmp_path / "x.html", detail=False).read_text("utf-8")
+    assert "rlviz-held" not in without.split("<script>")[0]

@@ -89,7 +89,7 @@ def test_a_run_without_iterations_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_save_writes_a_page(timeline: Timeline, tmp_path: Path) -> None:
-    path = timeline.save(tmp_path / "run.html")
+    path = timeline.save(tmp_path / "run.html", detail=False)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [found.name for found in tmp_path.iterdir()] == ["run.html"]
 
@@ -111,7 +111,7 @@ def test_a_failure_leaves_the_older_file_and_no_other(
 
     monkeypatch.setattr(Path, "replace", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(RlvizError, match=r"run\.html: cannot be written: No space left"):
-        timeline.save(path)
+        timeline.save(path, detail=False)
     assert path.read_text() == "older"
     assert [found.name for found in tmp_path.iterdir()] == ["run.html"]
 
@@ -120,7 +120,7 @@ def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(
     timeline: Timeline, tmp_path: Path
 ) -> None:
     with pytest.raises(RlvizError, match=r"run\.html: cannot be written"):
-        timeline.save(tmp_path / "nowhere" / "run.html")
+        timeline.save(tmp_path / "nowhere" / "run.html", detail=False)
 
 
 def test_outside_a_notebook_show_prints_one_line(

@@ -16,7 +16,7 @@ const COARSE_PX = 2.05;
 const APART_PX = 4;
 const DARKER = 0.65;
 
-const OVERLAY_COLUMNS = [
+export const OVERLAY_COLUMNS = [
   "left", "right", "top", "bottom", "row", "name", "domain", "thread", "color", "depth", "count",
   "truncated", "parent_share", "shown",
 ];

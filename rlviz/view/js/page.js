@@ -1,5 +1,6 @@
 // A static page: everything lies in it already.
 
+import { answersOf } from "./held.js";
 import { openLens } from "./lens.js";
 import { ambientTheme, paintRoot, watchTheme } from "./theme.js";
 
@@ -15,7 +16,19 @@ const paintPage = () => paintRoot(document.body, facts, asked === "auto" ? ambie
 paintPage();
 watchTheme(paintPage);
 
-openLens(globalThis.Bokeh, root, read("rlviz-item"), facts, asked).ready.catch((error) => {
+async function open() {
+  const { lens, ready } = openLens(globalThis.Bokeh, root, read("rlviz-item"), facts, asked);
+  await ready;
+  const held = document.getElementById("rlviz-held");
+  if (held === null) return;
+  if (globalThis.DecompressionStream === undefined) {
+    lens.chrome.tell("This browser cannot unpack the detail of this page: it has no DecompressionStream.");
+    return;
+  }
+  lens.detail.connect(await answersOf(JSON.parse(held.textContent)));
+}
+
+open().catch((error) => {
   root.textContent = `The chart could not be drawn: ${error.message}`;
   throw error;
 });

@@ -1,0 +1,102 @@
+"""The events and ranges of a run inside a page, so that it draws any window without a kernel."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rlviz.view.detail import COLOR_OF_CODE
+from rlviz.view.legible import legible
+from rlviz.view.overlays import PlacedRanges
+from rlviz.view.scene import Overlays
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rlviz.levels.query import ZoomableRun
+    from rlviz.view.scene import Scene
+
+__all__ = ["DEFAULT_MB", "Held", "hold"]
+
+DEFAULT_MB = 6.0
+"""A page grows by so much at most: about a million events."""
+
+# No event of the first microsecond lies further from the next than 2^48 ns, which is three days.
+_TIME_BYTES = 6
+_NAME_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a page holds, and what it leaves out.
+
+    Parameters
+    ----------
+    json : str or None
+        For the lens; None where the events are too many for the budget.
+    left_out : str
+        A line for the reader of the page; "" where all is there.
+    """
+
+    json: str | None
+    left_out: str
+
+
+def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
+    """Pack all events and ranges of a run.
+
+    Starts are differences, and every column is cut into planes of first bytes, second bytes and so
+    on, which compress well.
+
+    Parameters
+    ----------
+    run : ZoomableRun
+        The run.
+    scene : Scene
+        Its chart.
+    budget_mb : float
+        Size that the page may grow by, in MB of 10^6 bytes.
+    """
+    tracks = list(run.tracks.values())
+    ranges = PlacedRanges.of(run, scene.rows).all()
+    first_ns = min((int(track.start_ns[0]) for track in tracks if len(track.start_ns)), default=0)
+    planes = [
+        *(_planes(np.diff(t.start_ns, prepend=first_ns), _TIME_BYTES) for t in tracks),
+        *(_planes(t.end_ns - t.start_ns, _TIME_BYTES) for t in tracks),
+        *(_planes(t.name, _NAME_BYTES) for t in tracks),
+        *(COLOR_OF_CODE[t.code].tobytes() for t in tracks),
+        *(_planes(getattr(ranges, f.name).astype(np.float64), 8) for f in fields(Overlays)),
+    ]
+    packed = base64.b64encode(gzip.compress(b"".join(planes), mtime=0)).decode()
+    events = sum(len(track.start_ns) for track in tracks)
+    if len(packed) > budget_mb * 1e6:
+        return Held(None, _left_out(events, len(ranges.left), len(packed) / 1e6, budget_mb))
+    used = [track.name for track in tracks]
+    used += [ranges.name, ranges.domain, ranges.thread]
+    facts: dict[str, Any] = {
+        "first": first_ns,
+        "rows": [[track.row, len(track.start_ns)] for track in tracks],
+        "ranges": len(ranges.left),
+        "names": {str(c): legible(scene.names[c]) for c in np.unique(np.concatenate(used))},
+        "packed": packed,
+    }
+    return Held(json.dumps(facts, separators=(",", ":")), "")
+
+
+def _planes(column: NDArray[Any], size: int) -> bytes:
+    """Give the first bytes of all numbers, then the second ones, and so on."""
+    number = column if column.dtype.kind == "f" else column.astype(np.int64)
+    each = np.ascontiguousarray(number, dtype=number.dtype.newbyteorder("<")).view(np.uint8)
+    return np.ascontiguousarray(each.reshape(-1, 8)[:, :size].T).tobytes()
+
+
+def _left_out(events: int, ranges: int, needed_mb: float, budget_mb: float) -> str:
+    return (
+        f"This page leaves out its {events:,} single GPU events and {ranges:,} exact ranges: they "
+        f"need {needed_mb:.1f} MB, and it was saved with detail={budget_mb:g}."
+    )
