@@ -25,6 +25,7 @@ MODULES = (
     "link",
     "chrome",
     "toolbar",
+    "raster",
     "detail",
     "lens",
 )

@@ -1,6 +1,8 @@
 // Detail of the window that a chart shows, from whoever has it: the kernel, or the page itself.
 // Buckets while events are many, the events themselves below that, and exact ranges.
 
+import { Raster, rgba } from "./raster.js";
+
 const DEBOUNCE_MS = 30;
 const PATIENCE_MS = 2000;
 const GIVE_UP_MS = 10000;
@@ -60,54 +62,6 @@ function eventRows({ row }) {
     own.push(i);
   }
   return found;
-}
-
-function rgba(css, share) {
-  const [red, green, blue] = [1, 3, 5].map((i) => parseInt(css.slice(i, i + 2), 16) * share);
-  // As little-endian bytes lie in an image: red first, opaque.
-  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-}
-
-// Pixels of the frame: filled here, drawn as one image, so that their number costs nothing.
-class Raster {
-  constructor() {
-    this.canvas = document.createElement("canvas");
-    this.context = this.canvas.getContext("2d");
-  }
-
-  begin(width, height) {
-    if (this.canvas.width !== width || this.canvas.height !== height || this.image === undefined) {
-      this.canvas.width = width;
-      this.canvas.height = height;
-      this.image = this.context.createImageData(width, height);
-      this.pixels = new Uint32Array(this.image.data.buffer);
-    } else {
-      this.pixels.fill(0);
-    }
-    this.width = width;
-    this.height = height;
-  }
-
-  // Whole pixels, one at least. `from` and `until` along time, `top` to `bottom` down.
-  fill(from, until, top, bottom, color) {
-    const left = Math.max(Math.round(from), 0);
-    const right = Math.min(Math.max(Math.round(until), Math.round(from) + 1), this.width);
-    if (right <= left) return;
-    for (let y = top; y < bottom; y++) {
-      const line = y * this.width;
-      if (right - left === 1) this.pixels[line + left] = color;
-      else this.pixels.fill(color, line + left, line + right);
-    }
-  }
-
-  draw(context, x, y, width, height) {
-    this.context.putImageData(this.image, 0, 0);
-    context.save();
-    context.imageSmoothingEnabled = false;
-    // Bokeh moves its canvas by half a pixel, for sharp lines; bars are areas.
-    context.drawImage(this.canvas, x - 0.5, y - 0.5, width, height);
-    context.restore();
-  }
 }
 
 export class Detail {
