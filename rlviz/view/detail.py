@@ -12,7 +12,7 @@ import numpy as np
 from rlviz.run.phases import ACTIVITY
 from rlviz.view.figure import limits
 from rlviz.view.legible import legible
-from rlviz.view.overlays import PlacedRanges
+from rlviz.view.overlays import UNNAMED, PlacedRanges
 from rlviz.view.palette import color_code
 from rlviz.view.scene import Overlays
 
@@ -132,7 +132,7 @@ class Detail:
 
     @cached_property
     def _ranges(self) -> PlacedRanges:
-        return PlacedRanges.of(self._run, self._scene.rows)
+        return PlacedRanges.of(self._run, self._scene.rows, len(self._scene.names) - UNNAMED)
 
     def _names(self, view: View, ranges: Overlays) -> dict[str, str]:
         used = np.concatenate((view.name, ranges.name, ranges.domain, ranges.thread))

@@ -12,7 +12,7 @@ import numpy as np
 
 from rlviz.view.detail import COLOR_OF_CODE
 from rlviz.view.legible import legible
-from rlviz.view.overlays import PlacedRanges
+from rlviz.view.overlays import UNNAMED, PlacedRanges
 from rlviz.view.scene import Overlays
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
         Size that the page may grow by, in MB of 10^6 bytes.
     """
     tracks = list(run.tracks.values())
-    ranges = PlacedRanges.of(run, scene.rows).all()
+    ranges = PlacedRanges.of(run, scene.rows, len(scene.names) - UNNAMED).all()
     first_ns = min((int(track.start_ns[0]) for track in tracks if len(track.start_ns)), default=0)
     planes = [
         *(_planes(np.diff(t.start_ns, prepend=first_ns), _TIME_BYTES) for t in tracks),

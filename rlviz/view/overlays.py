@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["HIDDEN_DOMAINS", "PlacedRanges", "draw_overlays"]
+__all__ = ["HIDDEN_DOMAINS", "UNNAMED", "PlacedRanges", "draw_overlays"]
 
 HIDDEN_DOMAINS = ("NCCL", "CCCL", "cuBLAS", "cuDNN", "CUDA")
 """Domains of libraries: a range for each of their calls, so they are off until asked for."""
+
+UNNAMED = 2
+"""Texts that a scene has behind the run's names: of the default domain and of unnamed threads."""
 
 _OVERLAYS = 6_000
 # A zoomed view is drawn anew at every move.
@@ -63,7 +66,7 @@ def draw_overlays(
     if within:
         ranges = ranges.filter((pl.col("end_ns") > view_ns[0]) & (pl.col("start_ns") < view_ns[1]))
     drawn, _ = _merged_to(ranges, (view_ns[1] - view_ns[0]) // 1_500, _OVERLAYS)
-    return _drawn(run, drawn, *_heights(drawn, rows))
+    return _drawn(len(run.events.names), drawn, *_heights(drawn, rows))
 
 
 @dataclass(frozen=True)
@@ -72,27 +75,27 @@ class PlacedRanges:
 
     Parameters
     ----------
-    run : Run
-        The run.
+    names : int
+        Names of the run when its chart was made: a run learns of more as it is asked for them.
     ranges : polars.DataFrame
         Its ranges with levels, `top` and `bottom`.
     """
 
-    run: Run
+    names: int
     ranges: pl.DataFrame
 
     @classmethod
-    def of(cls, run: Run, rows: Sequence[Row]) -> PlacedRanges:
-        """Place all ranges on the rows of a chart."""
+    def of(cls, run: Run, rows: Sequence[Row], names: int) -> PlacedRanges:
+        """Place all ranges on the rows of a chart that knows so many of the run's names."""
         ranges = _with_levels(run)
         top, bottom = _heights(ranges, rows)
-        return cls(run, ranges.with_columns(top=pl.Series(top), bottom=pl.Series(bottom)))
+        return cls(names, ranges.with_columns(top=pl.Series(top), bottom=pl.Series(bottom)))
 
     def all(self) -> Overlays:
         """Draw every range, none merged."""
         ranges = self.ranges.with_columns(pl.lit(1).alias("count"))
         ranges = ranges.sort("row", "start_ns", "depth")
-        return _drawn(self.run, ranges, ranges["top"].to_numpy(), ranges["bottom"].to_numpy())
+        return _drawn(self.names, ranges, ranges["top"].to_numpy(), ranges["bottom"].to_numpy())
 
     def within(self, start_ns: int, end_ns: int, width_px: int) -> tuple[Overlays, int]:
         """Draw the ranges that reach into a window.
@@ -111,7 +114,7 @@ class PlacedRanges:
         drawn, pixel_ns = _merged_to(self.ranges.filter(inside), pixel_ns, _OVERLAYS_OF_WINDOW)
         merged = bool((drawn["count"] > 1).any())
         top, bottom = drawn["top"].to_numpy(), drawn["bottom"].to_numpy()
-        return _drawn(self.run, drawn, top, bottom), pixel_ns if merged else 0
+        return _drawn(self.names, drawn, top, bottom), pixel_ns if merged else 0
 
 
 def _merged_to(ranges: pl.DataFrame, pixel_ns: int, at_most: int) -> tuple[pl.DataFrame, int]:
@@ -182,9 +185,8 @@ def _merge_slivers(ranges: pl.DataFrame, pixel_ns: int) -> pl.DataFrame:
 
 
 def _drawn(
-    run: Run, drawn: pl.DataFrame, top: NDArray[np.float64], bottom: NDArray[np.float64]
+    names: int, drawn: pl.DataFrame, top: NDArray[np.float64], bottom: NDArray[np.float64]
 ) -> Overlays:
-    names = len(run.events.names)
     parent = drawn["parent"].cast(pl.Float64)
     share = pl.select(
         pl.when(drawn["count"] == 1).then(drawn["length"] / parent).otherwise(None)

@@ -188,3 +188,13 @@ def test_only_a_page_takes_detail(timeline: Timeline, tmp_path: Path) -> None:
         timeline.save(tmp_path / "x.png", detail=False)
     without = timeline.save(tmp_path / "x.html", detail=False).read_text("utf-8")
     assert "rlviz-held" not in without.split("<script>")[0]
+
+
+def test_a_run_that_learns_more_names_later_still_gives_detail(timeline: Timeline) -> None:
+    made = Timeline(timeline.run)
+    known = len(made.scene.names)
+    timeline.run.kernels()
+    facts, _ = Detail(timeline.run, made.scene).answer(Window(*made.window, 800))
+    assert all(int(code) < known for code in facts["names"])
+    assert "default domain" in facts["names"].values()
+    assert hold(timeline.run, made.scene).json is not None
