@@ -29,7 +29,8 @@ WINDOW = (0, 120 * SECOND)
 
 
 def series(ends: Int64, key: str = "all_reduce", window: tuple[int, int] = WINDOW) -> Series:
-    return Series(0, (key,), np.sort(ends), window, 4 * MS)
+    ends = np.sort(ends)
+    return Series(0, (key,), ends, np.diff(ends, prepend=window[0]), window, 4 * MS)
 
 
 def jittered(rng: np.random.Generator, ends: Int64) -> Int64:
@@ -206,3 +207,26 @@ def test_what_the_user_fixed_is_not_moved_and_moves_nobody() -> None:
     verdicts = judge([wrong, *others])
     assert [verdict.offset_ns for verdict in verdicts] == [0, 0, 0]
     assert np.median(np.abs(verdicts[0].residuals_ns)) == pytest.approx(500_000, abs=TENTH_MS)
+
+
+def test_long_series_are_thinned_alike_on_both_sides() -> None:
+    # five thousand gathers 6 to 30 ms apart, the second capture sees the last third of them
+    rng = np.random.default_rng(11)
+    true = SECOND + np.cumsum(rng.integers(6 * MS, 30 * MS, 5_000))
+    one = series(jittered(rng, true), window=(0, int(true[-1]) + SECOND))
+    late = true[3_400:]
+    other = series(jittered(rng, late), window=(int(late[0]) - 5 * MS, int(true[-1]) + SECOND))
+    link = find_link([one], [moved(other, 3_600 * SECOND)], TOGETHER)
+    assert link is not None
+    assert abs(link.offset_ns - 3_600 * SECOND) < TENTH_MS
+    assert not link.rivals_ns
+
+
+def test_partners_are_found_whatever_the_order_of_ranks() -> None:
+    rng = np.random.default_rng(12)
+    groups = [SECOND + np.cumsum(rng.integers(6 * MS, SECOND, 60)) for _ in range(24)]
+    ones = [replace(series(jittered(rng, group)), report=at) for at, group in enumerate(groups)]
+    others = [moved(series(jittered(rng, groups[at])), 9 * MS) for at in rng.permutation(16)]
+    link = find_link(ones, others, TOGETHER)
+    assert link is not None
+    assert abs(link.offset_ns - 9 * MS) < TENTH_MS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,6 +64,8 @@ class Series:
         Name and grid of the kernels; the same on every rank.
     end_ns : ndarray of int64, shape (n,)
         Ends of those that are told apart by their times, ascending, on the clock to be judged.
+    gap_ns : ndarray of int64, shape (n,)
+        How long after the end of the one before it each ends.
     window_ns : (int, int)
         When the report would have seen one, on the same clock.
     length_ns : int
@@ -73,8 +75,14 @@ class Series:
     report: int
     key: tuple[object, ...]
     end_ns: Int64
+    gap_ns: Int64
     window_ns: tuple[int, int]
     length_ns: int
+
+    def after(self, gap_ns: int) -> Series:
+        """Keep those that end at least so long after the one before them."""
+        kept = self.gap_ns >= gap_ns
+        return replace(self, end_ns=self.end_ns[kept], gap_ns=self.gap_ns[kept])
 
 
 def series_of(
@@ -101,8 +109,9 @@ def series_of(
     found = []
     for key, part in chosen.partition_by(by_rank, as_dict=True, maintain_order=True).items():
         end = np.sort(part["end"].to_numpy()) + base_ns
-        alone = np.diff(end, prepend=window_ns[0]) >= kind.alone_ns
+        gap = np.diff(end, prepend=window_ns[0])
+        alone = gap >= kind.alone_ns
         length = int((part["end"] - part["start"]).median() or 0)  # type: ignore[arg-type]
         if alone.any():
-            found.append(Series(report, key[3:], end[alone], window_ns, length))
+            found.append(Series(report, key[3:], end[alone], gap[alone], window_ns, length))
     return found

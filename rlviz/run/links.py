@@ -34,7 +34,11 @@ _LEAST_SHARE = 0.8
 _CHANCE = -3
 _VOTERS = 48
 _CANDIDATES = 12
-_PAIRS = 64
+# Limits of time: 8 hosts of 8 ranks have 1,800 pairs of ranks, and a rank thousands of collectives.
+_PAIRS = 32
+_SEEDS = 20
+_MANY = 400
+_FEW = 16
 # Another offset fits nearly as well if it matches nearly the same share of what both sides saw, at
 # least two in five as many (a shift leaves less to compare), and leaves about the same residual.
 # Layers of a model are alike, so a shift by one layer matches all but the last of each pass.
@@ -112,17 +116,17 @@ def find_link(
     Link or None
         None where the two have no collectives in common, or too few to tell.
     """
-    pairs = _in_common(ones, others)
+    pairs = _in_common(ones, others, kind)
     if expected_ns is not None:
         link = _link_near(pairs, expected_ns, kind)
         if link is not None and abs(link.offset_ns - expected_ns) <= JITTER_NS:
             return link
-    for seed in pairs:
-        # What one pair of ranks makes likely, all are tried at.
+    for seed in _seeds(pairs):
+        # What one pair of ranks makes likely, others are tried at.
         candidates = _candidates(*seed, kind)
-        likely = _likely(*seed, candidates, kind)
-        fits = [fit for offset in likely if (fit := _agreeing(pairs, offset, kind))]
-        fits = [fit for fit in fits if not _by_chance(fit, kind)]
+        tried = [*pairs[:_PAIRS], seed]
+        fits = [_agreeing(tried, at, kind) for at in _likely(*seed, candidates, kind)]
+        fits = [fit for fit in fits if fit and not _by_chance(fit, kind)]
         if fits:
             best = max(fits, key=lambda fit: (_matched(fit), -_spread(fit)))
             return _link(best, candidates, kind)
@@ -133,15 +137,17 @@ def link_near(
     ones: Iterable[Series], others: Iterable[Series], kind: Kind, expected_ns: int
 ) -> Link | None:
     """Find how far two clocks are off where the offset is known up to the kind's tolerance."""
-    return _link_near(_in_common(ones, others), expected_ns, kind)
+    return _link_near(_in_common(ones, others, kind), expected_ns, kind)
 
 
 def _link_near(pairs: Sequence[tuple[Series, Series]], expected_ns: int, kind: Kind) -> Link | None:
-    fit = _agreeing(pairs, expected_ns, kind)
+    fit = _agreeing(pairs[:_PAIRS], expected_ns, kind)
     return _link(fit, (), kind) if fit else None
 
 
-def _in_common(ones: Iterable[Series], others: Iterable[Series]) -> list[tuple[Series, Series]]:
+def _in_common(
+    ones: Iterable[Series], others: Iterable[Series], kind: Kind
+) -> list[tuple[Series, Series]]:
     """Pair series of equal name and grid; likely partners first."""
     by_key: defaultdict[tuple[object, ...], list[tuple[int, Series]]] = defaultdict(list)
     for place, one in enumerate(ones):
@@ -154,7 +160,26 @@ def _in_common(ones: Iterable[Series], others: Iterable[Series]) -> list[tuple[S
                 # Launchers number ranks alike on all hosts, and the longest series tells most.
                 ranked.append((abs(place - one_place), -size, one_place, place, one, other))
     ranked.sort(key=lambda entry: entry[:4])
-    return [entry[4:] for entry in ranked[:_PAIRS]]
+    return [_thinned(*entry[4:], kind) for entry in ranked[:_MANY]]
+
+
+def _thinned(one: Series, other: Series, kind: Kind) -> tuple[Series, Series]:
+    """Of long series, keep the ends that come after the longest gaps: they tell most."""
+    gap = kind.alone_ns
+    longer = max(one, other, key=lambda series: len(series.end_ns)).gap_ns
+    # The same limit on both sides leaves the same collectives.
+    while (longer >= gap).sum() > _MANY and (longer >= 2 * gap).sum() >= _FEW:
+        gap *= 2
+    return (one, other) if gap == kind.alone_ns else (one.after(gap), other.after(gap))
+
+
+def _seeds(pairs: Sequence[tuple[Series, Series]]) -> list[tuple[Series, Series]]:
+    """Choose the pairs that are tried first: likely partners, and all partners of one rank."""
+    if len(pairs) <= _SEEDS:
+        return list(pairs)
+    one = pairs[0][0]
+    partners = [p for p in pairs[1:] if p[0].report == one.report and p[0].key == one.key]
+    return [*pairs[: _SEEDS // 4], *partners][:_SEEDS]
 
 
 def _candidates(one: Series, other: Series, kind: Kind) -> list[int]:
@@ -174,9 +199,9 @@ def _candidates(one: Series, other: Series, kind: Kind) -> list[int]:
 
 
 def _likely(one: Series, other: Series, candidates: Iterable[int], kind: Kind) -> list[int]:
-    """Keep the candidates at which a pair matches about as well as at the best of them."""
+    """Keep the candidates that a pair fits, about as well as the best of them."""
     tried = [(offset, _match(one, other, offset, kind)) for offset in candidates]
-    counts = [(offset, len(pair.place)) for offset, pair in tried if pair is not None]
+    counts = [(offset, len(p.place)) for offset, p in tried if p is not None and _fits(p, kind)]
     most = max((count for _, count in counts), default=0)
     return [offset for offset, count in counts if 2 * count >= most]
 
