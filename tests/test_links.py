@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 MS = 1_000_000
 SECOND = 1_000_000_000
 TENTH_MS = 100_000
-WINDOW = (0, 120 * SECOND)
 
 
-def series(ends: Int64, key: str = "all_reduce", window: tuple[int, int] = WINDOW) -> Series:
+def series(ends: Int64, key: str = "all_reduce", window: tuple[int, int] | None = None) -> Series:
     ends = np.sort(ends)
+    window = window or (0, int(ends[-1]) + SECOND)
     return Series(0, (key,), ends, np.diff(ends, prepend=window[0]), window, 4 * MS)
 
 
