@@ -125,7 +125,7 @@ def test_equal_steps_make_a_wrong_clock_ambiguous_and_set_it_apart(skew_ms: floa
     lines = loaded.run.reports.filter(pl.col("host") == "node-2")
     assert set(lines["alignment"]) == {"ambiguous"}
     assert set(lines["status"]) == {"apart"}
-    assert lines["window_start_ns"].null_count() == len(lines)
+    assert lines["window_start_ns"].null_count() == lines["offset_ns"].null_count() == len(lines)
     named = [line["report"] for line in told(loaded.run, "clock-ambiguous")]
     assert sorted(named) == sorted(lines["report"])
     assert "ambiguous" in loaded.run.clock

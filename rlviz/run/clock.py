@@ -45,7 +45,7 @@ class Alignment:
         other machines. user: as the caller said. ambiguous: several corrections fit. far: nothing
         confirms its start time, and it is far from all others. none: it has no start time.
     offset_ns : int or None
-        What was added to its own UTC; None where it has none.
+        What was added to its own UTC; None where it has none, or no place on the run's clock.
     residual_median_ns, residual_worst_ns : int or None
         What stays between the ends of collectives here and on other machines; None where there
         are none in common.
@@ -206,11 +206,9 @@ def _alignment(
     offset = base.start_ns[index] + correction - utc if base.known and utc is not None else None
     if verdict is None:
         return Alignment(method, offset)
-    if verdict.rivals_ns:
-        method = "ambiguous"
-    elif far:
-        method = "far"
-    elif verdict.kind is not None and (correction or method == "none"):
+    if verdict.rivals_ns or far:
+        return Alignment("ambiguous" if verdict.rivals_ns else "far", None)
+    if verdict.kind is not None and (correction or method == "none"):
         method = verdict.kind.name
     residuals = np.abs(verdict.residuals_ns)
     if not len(residuals):

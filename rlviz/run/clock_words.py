@@ -63,7 +63,7 @@ def describe(
     if len(residuals):
         median, worst = round(float(np.median(residuals))), round(float(residuals.max()))
         parts.append(f"hosts agree to {_length(median)} (median), {_length(worst)} (worst)")
-    elif len(bases) > 1:
+    elif sum(not alignments[base.reports[0]].apart for base in bases) > 1:
         parts.append("nothing tells how well hosts agree")
     return "Clock: " + ", ".join(parts)
 

@@ -81,7 +81,9 @@ COLUMNS: dict[str, dict[str, Column]] = {
             "what put it on the run's clock: utc, system_clock, collectives, broadcasts or user; "
             "ambiguous, far or none: nothing does",
         ),
-        "offset_ns": Column(_INT, "ns", "what that added to its UTC; null without UTC"),
+        "offset_ns": Column(
+            _INT, "ns", "what that added to its UTC; null without UTC, or if apart"
+        ),
         "residual_median_ns": Column(
             _INT, "ns", "what is left between ends of collectives here and on other hosts: median"
         ),
