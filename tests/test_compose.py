@@ -11,6 +11,7 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
+from rlviz.view.close_up import close_up
 from rlviz.view.compose import compose
 from rlviz.view.palette import COLORS
 from tests.exports import Export
@@ -175,3 +176,15 @@ def test_communication_copies_and_phases_have_their_colours(tmp_path: Path) -> N
     colors = [scene.colors[c] for c in scene.bars.color]
     assert colors == ["training", "communication", "copy", "compute"]
     assert tuple(COLORS) == scene.colors
+
+
+@needs_shared
+def test_a_close_up_names_its_domains_after_the_run_has_learnt_more_names() -> None:
+    run = rlviz.load(SIM / "nemo_async")
+    scene = compose(run)
+    before = len(run.events.names)
+    assert run.kernels().height
+    assert len(run.events.names) > before
+    close = close_up(run, scene, (8.0, 14.0))
+    domains = {close.names[d] for d in close.overlays.domain}
+    assert domains == {"default domain", "NCCL"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rlviz.run.capture import captured_by_row
 from rlviz.run.intervals import clip
 from rlviz.view.activity import draw_activity
+from rlviz.view.compose import names_of
 from rlviz.view.headline import busy_of, subtitle_of
 from rlviz.view.layout import place_rows
 from rlviz.view.overlays import draw_overlays
@@ -55,6 +56,8 @@ def close_up(
     return replace(
         scene,
         subtitle=numbers,
+        # A run learns more names when its kernels are asked for, and codes of overlays count them.
+        names=names_of(run),
         rows=rows,
         bars=draw_activity(run, rows, span),
         overlays=draw_overlays(run, rows, span, within=True),

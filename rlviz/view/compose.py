@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["compose"]
+__all__ = ["compose", "names_of"]
 
 _OVERVIEW_STEPS = 600
 _OVERVIEW_POOLS = ("generation", "training", "colocated")
@@ -64,7 +64,7 @@ def compose(run: ZoomableRun) -> Scene:
         last_s=last_ns / 1e9,
         height=height,
         run_start_utc_ns=run.start_utc_ns,
-        names=(*run.events.names, "default domain", "unnamed thread"),
+        names=names_of(run),
         colors=tuple(COLORS),
         rows=rows,
         pools=pools,
@@ -79,6 +79,11 @@ def compose(run: ZoomableRun) -> Scene:
         kernels=kernels_to_colour(run),
         remarks=remarks_of(run),
     )
+
+
+def names_of(run: ZoomableRun) -> tuple[str, ...]:
+    """Give the texts that codes of bars and overlays point to; the last two are the overlays'."""
+    return (*run.events.names, "default domain", "unnamed thread")
 
 
 def _busy(run: ZoomableRun) -> dict[int, Spans]:

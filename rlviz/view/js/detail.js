@@ -323,6 +323,8 @@ export class Detail {
   at(row, at, slack) {
     const { picture } = this;
     if (picture === null || at < picture.start || at > picture.end) return undefined;
+    // What is told is what is painted: at the first view its own bars.
+    if (!this.covers && this.enough) return undefined;
     if (this.place(row) === undefined) return null;
     if (picture.strips.length > 0) return this.bucketAt(row, at, slack);
     return this.eventAt(row, at, slack);
