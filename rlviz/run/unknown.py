@@ -25,9 +25,9 @@ _OF_RUN: dict[str, tuple[Severity, str]] = {
     NO_GPUS["generation"]: (
         "warning",
         _OVERLAP
-        + "no report has GPU rows of a generation worker. Capture generation too (NeMo-RL: *vllm* in "
-        "NRL_NSYS_WORKER_PATTERNS; vLLM: --ray-workers-use-nsight); rollout servers that verl starts "
-        "are not profiled.",
+        + "no report has GPU rows of a generation worker. Capture generation too (NeMo-RL: *vllm* "
+        "in NRL_NSYS_WORKER_PATTERNS; vLLM: --ray-workers-use-nsight); rollout servers that verl "
+        "starts are not profiled.",
     ),
     NO_GPUS["training"]: (
         "warning",
