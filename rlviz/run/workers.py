@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rlviz.reports.report import Gpu
+from rlviz.run.engines import ALONE, Place, place_in_engines
 from rlviz.run.rules import POOLS, ROLES, Rules, pool_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Worker:
         Indices of its reports.
     devices : dict of int to Gpu
         By deviceId; empty when it has no GPU rows.
+    place : Place
+        Where it stands among the engines.
     """
 
     host: Host
@@ -52,6 +55,7 @@ class Worker:
     rank: int | None
     reports: list[int] = field(default_factory=list)
     devices: dict[int, Gpu] = field(default_factory=dict)
+    place: Place = ALONE
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ def find_workers(reports: Sequence[Report], hosts: Sequence[Host], rules: Rules)
                 worker.devices.setdefault(device, _gpu(report, pid, device))
     for worker in workers:
         worker.role = _role(worker, [reports[i] for i in worker.reports], rules)
+    for worker, place in zip(workers, place_in_engines(workers, reports), strict=True):
+        worker.place = place
     return workers
 
 
@@ -215,7 +221,8 @@ def _row_order(
     role = next(i for i, r in enumerate(ROLES) if r == worker.role)
     rank = worker.rank if worker.rank is not None else 1 << 40
     host = _natural(worker.host.label or ""), worker.host.number
-    return (POOLS.index(pool), host, role, rank, gpu.bus or "", worker.pid or 0, device or 0, index)
+    gpu_order = (gpu.bus or "", worker.pid or 0, device or 0, index)
+    return (POOLS.index(pool), host, role, worker.place, rank, *gpu_order)
 
 
 def _natural(text: str) -> tuple[tuple[int, int | str], ...]:
