@@ -15,7 +15,29 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["captured_by_lane", "captured_by_row"]
+__all__ = ["captured_by_lane", "captured_by_row", "windows_of"]
+
+
+def windows_of(rows: pl.DataFrame, reports: pl.DataFrame) -> list[Spans]:
+    """Give the capture windows of each lane's reports, in the order of the lanes.
+
+    Parameters
+    ----------
+    rows, reports : polars.DataFrame
+        As ``run.rows`` and ``run.reports``.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Starts and ends in nanoseconds on the run's clock, one a report; they may overlap.
+    """
+    columns = ["report", "window_start_ns", "window_end_ns"]
+    windows = {report: window for report, *window in reports.select(columns).iter_rows()}
+    bounds = [
+        np.array([windows[report] for report in own], np.int64).reshape(-1, 2)
+        for own in rows["report"]
+    ]
+    return [(own[:, 0], own[:, 1]) for own in bounds]
 
 
 def captured_by_lane(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, Spans]:
@@ -31,13 +53,8 @@ def captured_by_lane(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, Spa
     dict of int to (ndarray, ndarray)
         Disjoint ascending spans in nanoseconds on the run's clock.
     """
-    columns = ["report", "window_start_ns", "window_end_ns"]
-    windows = {report: window for report, *window in reports.select(columns).iter_rows()}
-    captured = {}
-    for lane, own in rows.select("lane", "report").iter_rows():
-        bounds = np.array([windows[report] for report in own], np.int64).reshape(-1, 2)
-        captured[lane] = union(bounds[:, 0], bounds[:, 1])
-    return captured
+    windows = windows_of(rows, reports)
+    return {lane: union(*own) for lane, own in zip(rows["lane"], windows, strict=True)}
 
 
 def captured_by_row(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, Spans]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rlviz.run.capture import captured_by_row
+from rlviz.run.capture import captured_by_row, windows_of
 from rlviz.run.intervals import intersection, union
 from rlviz.run.thresholds import EDGE_START_NS, EDGE_STOP_NS
 from rlviz.run.within import joined
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -35,12 +34,8 @@ def edges_by_row(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, Spans]:
         By row: disjoint ascending spans inside the captured ones. What is idle in them counts as
         edge; what is busy in them is busy.
     """
-    columns = ["report", "window_start_ns", "window_end_ns"]
-    windows = {report: window for report, *window in reports.select(columns).iter_rows()}
     parts: dict[int, list[Spans]] = {}
-    for row, own in rows.select("row", "report").iter_rows():
-        bounds = np.array([windows[report] for report in own], np.int64).reshape(-1, 2)
-        start, end = bounds[:, 0], bounds[:, 1]
+    for row, (start, end) in zip(rows["row"], windows_of(rows, reports), strict=True):
         both = [(start, start + EDGE_START_NS), (end - EDGE_STOP_NS, end)]
         parts.setdefault(row, []).extend(both)
     captured = captured_by_row(rows, reports)
