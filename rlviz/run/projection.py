@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["project"]
 
+# Behind every launch, and far enough from the limit of int64 to be doubled.
+_NEVER_ENDS = 1 << 61
+
 
 def project(ranges: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
     """Find the GPU work of each push/pop range.
@@ -39,7 +42,7 @@ def project(ranges: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
         All null where no GPU work was launched, or where the range is no push/pop range.
     """
     start = ranges["start"].to_numpy()
-    end = ranges["end"].fill_null(np.iinfo(np.int64).max).to_numpy()
+    end = ranges["end"].fill_null(_NEVER_ENDS).to_numpy()
     nested = np.flatnonzero(ranges["push_pop"].to_numpy())
     pairs = _pairs(ranges["thread"].to_numpy()[nested], start[nested], end[nested], launches)
     found = _measured(pairs.with_columns(pl.Series("range", nested[pairs["range"].to_numpy()])))
@@ -52,8 +55,9 @@ def project(ranges: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
 
 def _pairs(thread: Int64, start: Int64, end: Int64, launches: pl.DataFrame) -> pl.DataFrame:
     """Pair launches with the ranges around them: columns range, event, start, end."""
-    # Ranges of one level never overlap, so in each level at most one can be around a launch.
-    level = clear_levels(thread, start, end) if len(start) else start
+    # Ranges of one level never share a moment, not even their ends: in each level at most one can
+    # be around a launch.
+    level = clear_levels(thread, start, end + 1) if len(start) else start
     calls = launches.with_row_index("launch")
     of_thread = calls["thread"].to_numpy()
     at, until = calls["call_start"].to_numpy(), calls["call_end"].to_numpy()
