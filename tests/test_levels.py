@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlviz.levels import pyramid as pyramids
-from rlviz.levels.buckets import bucket_width_ns, in_buckets
 from rlviz.levels.coverage import Coverage
-from rlviz.levels.pyramid import NOTHING, Level, Pyramid
+from rlviz.levels.pyramid import Level, Pyramid
+from rlviz.levels.tally import NOTHING, Columns
 from rlviz.run.intervals import intersection, subtraction, union
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
 
 CODES = 3
+NAMES = 11
+KINDS = (0, 1, 0, 2)
 ZERO, SPAN = 600, 4_000
 
 events = st.lists(
@@ -32,9 +35,24 @@ events = st.lists(
 giants = st.tuples(st.just(-400), st.just(3_000), st.integers(0, CODES - 1))
 
 
-def columns(drawn: list[tuple[int, int, int]]) -> tuple[Int64, Int64, NDArray[np.uint8]]:
+def columns(drawn: list[tuple[int, int, int]], names: int = NAMES) -> Columns:
+    """Events by start; names spread over the codes, groups over the names, kinds over these."""
     table = np.array(sorted(drawn), np.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 0] + table[:, 1], table[:, 2].astype(np.uint8)
+    name = (7 * table[:, 2] + table[:, 0] % 5) % names
+    return Columns(
+        table[:, 0],
+        table[:, 0] + table[:, 1],
+        name.astype(np.int32),
+        table[:, 2].astype(np.uint8),
+        (name % len(KINDS)).astype(np.uint8),
+        CODES,
+        names,
+        KINDS,
+    )
+
+
+def pyramid_of(events: Columns, threads: int = 1) -> Pyramid:
+    return Pyramid.of(events, Coverage.of(*union(events.start_ns, events.end_ns)), threads)
 
 
 def covered(start: Int64, end: Int64) -> NDArray[np.bool_]:
@@ -49,7 +67,8 @@ def covered(start: Int64, end: Int64) -> NDArray[np.bool_]:
 def test_coverage_of_any_window_equals_a_sweep(
     drawn: list[tuple[int, int, int]], giant: list[tuple[int, int, int]], edges: list[int]
 ) -> None:
-    start, end, _ = columns(drawn + giant)
+    made = columns(drawn + giant)
+    start, end = made.start_ns, made.end_ns
     busy = covered(start, end)
     asked = np.array(sorted(edges))
     found = Coverage.of(*union(start, end)).between(asked)
@@ -58,98 +77,89 @@ def test_coverage_of_any_window_equals_a_sweep(
 
 
 @settings(max_examples=60)
-@given(events, st.lists(giants, max_size=1))
+@given(events, st.lists(giants, max_size=1), st.integers(1, 3), st.sampled_from([NAMES, 1 << 40]))
 def test_every_bucket_of_every_level_equals_a_sweep(
-    drawn: list[tuple[int, int, int]], giant: list[tuple[int, int, int]]
+    drawn: list[tuple[int, int, int]], giant: list[tuple[int, int, int]], block: int, names: int
 ) -> None:
-    start, end, code = columns(drawn + giant)
+    made = columns(drawn + giant, NAMES)
+    made = replace(made, names=names)  # with so many names, pairs do not fit into one number
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pyramids, "_FEWEST_BUCKETS", 2)
-        built = Pyramid.of(start, end, code, CODES, Coverage.of(*union(start, end)))
-    busy = covered(start, end)
-    times = np.zeros((CODES, SPAN), np.int64)
-    for a, b, c in zip(start + ZERO, end + ZERO, code, strict=True):
-        times[c, a:b] += 1
+        patch.setattr(pyramids, "_BLOCK_LEVELS", block)
+        built = pyramid_of(made)
+    busy = covered(made.start_ns, made.end_ns)
     for level in built.levels:
-        for i in range(len(level.busy_ns)):
-            check_bucket(level, i, start, end, busy, times)
+        for i in range(len(level)):
+            check_bucket(level, i, made, busy)
 
 
-def check_bucket(
-    level: Level,
-    i: int,
-    start: Int64,
-    end: Int64,
-    busy: NDArray[np.bool_],
-    times: NDArray[np.int64],
-) -> None:
+def check_bucket(level: Level, i: int, made: Columns, busy: NDArray[np.bool_]) -> None:
     left = (level.first + i) * level.width_ns
     right = left + level.width_ns
-    inside = slice(max(left + ZERO, 0), max(right + ZERO, 0))
+    start, end = made.start_ns, made.end_ns
     reaches = ((start >= left) & (start < right)) | ((start < left) & (end > left))
-    by_code = times[:, inside].sum(axis=1)
-    assert level.busy_ns[i] == busy[inside].sum()
+    assert level.busy_ns[i] == busy[max(left + ZERO, 0) : max(right + ZERO, 0)].sum()
     assert level.count[i] == reaches.sum()
     assert level.longest_ns[i] == (end - start)[reaches].max(initial=0)
-    assert level.code[i] == (by_code.argmax() if by_code.any() else NOTHING)
+    time = np.maximum(np.minimum(end, right) - np.maximum(start, left), 0)
+    kind = np.array(made.kinds)[made.group]
+    for told, code in ((level.code, made.code), (level.group, made.group), (level.kind, kind)):
+        by_code = np.bincount(code, weights=time)
+        assert told[i] == (by_code.argmax() if by_code.any() else NOTHING)
+    if not reaches.any():
+        assert (level.name[i], level.share[i]) == (-1, 0)
+        return
+    names = {n: time[reaches & (made.name == n)].sum() for n in sorted(set(made.name[reaches]))}
+    name = max(names, key=lambda n: names[n])
+    assert level.name[i] == name
+    whole = sum(names.values())
+    assert level.share[i] == (np.rint(255 * names[name] / whole) if whole else 255)
+
+
+def random_events(count: int, seed: int = 1) -> Columns:
+    random = np.random.default_rng(seed)
+    start = np.cumsum(random.integers(1, 3_000, count))
+    length = random.integers(0, 4_000, count)
+    return columns(
+        list(zip(start.tolist(), length.tolist(), (start % CODES).tolist(), strict=True))
+    )
 
 
 def test_each_level_is_twice_as_wide_and_loses_nothing() -> None:
-    random = np.random.default_rng(1)
-    start = np.cumsum(random.integers(1, 3_000, 20_000))
-    end = start + random.integers(0, 4_000, 20_000)
-    code = random.integers(0, CODES, 20_000).astype(np.uint8)
-    coverage = Coverage.of(*union(start, end))
-    levels = Pyramid.of(start, end, code, CODES, coverage).levels
+    made = random_events(20_000)
+    levels = pyramid_of(made).levels
     widths = [level.width_ns for level in levels]
     assert [b // a for a, b in pairwise(widths)] == [2] * (len(levels) - 1)
+    busy_ns = Coverage.of(*union(made.start_ns, made.end_ns)).sums[-1]
     for level in levels:
-        assert level.busy_ns.sum() == coverage.sums[-1]
-        assert level.begun.sum() == len(start)
+        assert level.busy_ns.sum() == busy_ns
+        assert level.begun.sum() == 20_000
         assert (level.busy_ns <= level.width_ns).all()
 
 
+def test_blocks_and_threads_make_the_same_levels() -> None:
+    made = random_events(40_000)
+    whole = pyramid_of(made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pyramids, "_BLOCK_LEVELS", 3)
+        parts = pyramid_of(made, threads=2)
+    assert len(parts.levels) == len(whole.levels) > 4
+    for one, other in zip(whole.levels, parts.levels, strict=True):
+        for column in pyramids.COLUMNS:
+            np.testing.assert_array_equal(getattr(one, column), getattr(other, column))
+
+
 def test_a_lone_short_kernel_in_an_empty_minute_is_in_every_level() -> None:
-    start = np.array([30_000_000_000, 60_000_000_000])
-    end = start + np.array([2_000, 1_000])
-    built = Pyramid.of(start, end, np.zeros(2, np.uint8), CODES, Coverage.of(*union(start, end)))
+    built = pyramid_of(columns([(30_000_000_000, 2_000, 0), (60_000_000_000, 1_000, 0)]))
     for level in built.levels:
         lone = level.busy_ns[30_000_000_000 // level.width_ns - level.first]
         assert lone == 2_000
 
 
 def test_a_track_without_events_has_no_levels() -> None:
-    none = np.empty(0, np.int64)
-    built = Pyramid.of(none, none, none.astype(np.uint8), CODES, Coverage.of(none, none))
+    built = pyramid_of(columns([]))
     assert built.levels == ()
     assert built.at(1 << 40) is None
-
-
-@settings(max_examples=60)
-@given(events, st.integers(0, 9))
-def test_buckets_keep_the_busy_time_and_name_what_takes_most(
-    drawn: list[tuple[int, int, int]], power: int
-) -> None:
-    start, end, code = columns(drawn)
-    name = code.astype(np.int64)
-    found = in_buckets(start, end, name, name, name, 1 << power)
-    assert found.busy_ns.sum() == covered(start, end).sum()
-    assert (found.end_ns > found.start_ns).all()
-    for left, dominant, share in zip(found.start_ns, found.name, found.name_share, strict=True):
-        low = left // (1 << power) * (1 << power)
-        cut = np.minimum(end, low + (1 << power)) - np.maximum(start, low)
-        times = [int(np.maximum(cut, 0)[name == c].sum()) for c in range(CODES)]
-        if sum(times):
-            assert dominant == times.index(max(times))
-            assert share == pytest.approx(max(times) / sum(times))
-
-
-@pytest.mark.parametrize("span", [1, 2, 1_000, 161_000_000_000])
-def test_the_width_of_buckets_is_the_smallest_power_of_two_that_fits(span: int) -> None:
-    width = bucket_width_ns(span, 1_500)
-    assert width & (width - 1) == 0
-    assert span / width <= 1_500
-    assert width == 1 or span / (width // 2) > 1_499 - 1
 
 
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=10)

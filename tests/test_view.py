@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import rlviz
 from rlviz.demo import write
-from rlviz.levels import query
-from rlviz.levels.pyramid import NOTHING
+from rlviz.levels.groups import Groups
 from rlviz.levels.query import MARKS, Strip, ZoomableRun
+from rlviz.levels.tally import NOTHING
 from rlviz.levels.track import Track
 from rlviz.run.phases import ACTIVITY
 from tests.exports import Export
@@ -34,11 +34,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ZoomableRun:
 def check_strip(strip: Strip, track: Track) -> None:
     """Compare the buckets of a strip with the events of its row."""
     width = strip.width_ns
-    for i in range(0, len(strip.code), max(len(strip.code) // 40, 1)):
+    for i in range(0, len(strip), max(len(strip) // 40, 1)):
         left = strip.start_ns + i * width
         start, end = track.start_ns, track.end_ns
         reaches = ((start >= left) & (start < left + width)) | ((start < left) & (end > left))
-        assert strip.count[i] == reaches.sum()
+        assert strip.buckets.count[i] == reaches.sum()
         busy = track.coverage.between(np.array([left, left + width]))[0]
         share = int(strip.coverage[i])
         assert (share > 0) == bool(reaches.any())
@@ -47,7 +47,7 @@ def check_strip(strip: Strip, track: Track) -> None:
         by_code = np.bincount(
             track.code[reaches], weights=np.maximum(cut, 0)[reaches], minlength=len(ACTIVITY)
         )
-        assert strip.code[i] == (by_code.argmax() if by_code.any() else NOTHING)
+        assert strip.buckets.code[i] == (by_code.argmax() if by_code.any() else NOTHING)
 
 
 @pytest.mark.parametrize("width_px", [200, 1_400, 2_000])
@@ -70,7 +70,7 @@ def test_a_view_has_marks_or_strips_and_never_too_many(run: ZoomableRun) -> None
         view = run.view(int(start * S), int((start + span) * S) + 1, 1_400)
         assert len(view.row) <= MARKS
         assert not (view.strips and len(view.row))
-        assert all(len(strip.code) <= 2 * 1_400 + 2 for strip in view.strips)
+        assert all(len(strip) <= 2 * 1_400 + 2 for strip in view.strips)
         kinds.add(bool(view.strips))
     assert kinds == {True, False}
 
@@ -99,7 +99,7 @@ def test_a_lone_kernel_of_two_microseconds_in_a_minute_stays_visible(tmp_path: P
     (strip,) = view.strips
     place = (30 * S - strip.start_ns) // strip.width_ns
     assert strip.coverage[place] == 1
-    assert strip.count[place] == 1
+    assert strip.buckets.count[place] == 1
     assert (strip.coverage[place + 1 :] == 0).all()
 
 
@@ -116,8 +116,10 @@ def test_any_window_of_any_track_equals_a_sweep(
     table = np.array(sorted(drawn), np.int64)
     start, end = table[:, 0], table[:, 0] + table[:, 1]
     code = (np.arange(len(start)) % len(ACTIVITY)).astype(np.uint8)
-    track = Track(0, start, end, np.arange(len(start), dtype=np.int32), code)
-    check_strip(query._strip(track, at, at + span, max(span // width_px, 1)), track)
+    name = np.arange(len(start), dtype=np.int32)
+    none = np.zeros(len(start), np.uint8)
+    track = Track(0, start, end, name, code, Groups((), none, none, (0,)))
+    check_strip(Strip(0, track.buckets(at, at + span, max(span // width_px, 1))), track)
     reaches = ((start >= at) & (start < at + span)) | ((start < at) & (end > at))
     assert track.inside(at, at + span).tolist() == np.flatnonzero(reaches).tolist()
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rlviz.levels.tally import NOTHING, dominant, joined, tally
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from rlviz.levels.coverage import Coverage
+    from rlviz.levels.tally import Columns, Tally
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
     UInt8 = NDArray[np.uint8]
+    Nanoseconds = NDArray[np.uint32 | np.int64]
 
-__all__ = ["NOTHING", "Level", "Pyramid", "dominant", "tally"]
-
-NOTHING = 255
-"""Code of a bucket in which nothing takes time."""
+__all__ = ["Level", "Pyramid", "level_of"]
 
 # So many average events fit into a bucket of the finest level; below it the events themselves are
 # few enough to look at.
@@ -27,6 +31,8 @@ _EVENTS_A_BUCKET = 8
 # The coarsest level has fewer buckets than any chart has pixels.
 _FEWEST_BUCKETS = 256
 _MOST_BUCKETS = 1 << 23
+# Levels are built in blocks of 2^13 of the finest buckets, which fit into a core's cache.
+_BLOCK_LEVELS = 13
 
 
 @dataclass(frozen=True)
@@ -39,28 +45,47 @@ class Level:
         Width of a bucket, a power of two.
     first : int
         Number of the first bucket: bucket i spans ``(first + i) * width_ns`` and the next.
-    busy_ns : ndarray of int64
+    busy_ns : ndarray of uint32 or int64
         Exact union of the events in the bucket.
     begun, carried : ndarray of int32
         Events that begin in it; that began before it and reach into it.
-    longest_ns : ndarray of int64
+    longest_ns : ndarray of uint32 or int64
         Length of the longest event that reaches into it.
-    code : ndarray of uint8
+    code, kind, group : ndarray of uint8
         Code with the most event time in it, of equals the smallest; `NOTHING` without any.
+    name : ndarray of int32
+        Name with the most event time in it, of equals the smallest; -1 without any event.
+    share : ndarray of uint8
+        That name's part of the event time of all names, of 255.
     """
 
     width_ns: int
     first: int
-    busy_ns: Int64
+    busy_ns: Nanoseconds
     begun: Int32
     carried: Int32
-    longest_ns: Int64
+    longest_ns: Nanoseconds
     code: UInt8
+    kind: UInt8
+    group: UInt8
+    name: Int32
+    share: UInt8
+
+    def __len__(self) -> int:
+        return len(self.busy_ns)
 
     @property
     def count(self) -> Int32:
         """Events that a bucket stands for."""
         return self.begun + self.carried
+
+    def __getitem__(self, own: slice) -> Level:
+        cut = (getattr(self, name)[own] for name in COLUMNS)
+        return Level(self.width_ns, self.first + own.start, *cut)
+
+
+COLUMNS = tuple(f.name for f in fields(Level) if f.name not in ("width_ns", "first"))
+"""Names of the arrays of a level."""
 
 
 @dataclass(frozen=True)
@@ -70,28 +95,37 @@ class Pyramid:
     levels: tuple[Level, ...]
 
     @classmethod
-    def of(cls, start: Int64, end: Int64, code: UInt8, codes: int, coverage: Coverage) -> Pyramid:
+    def of(cls, events: Columns, coverage: Coverage, threads: int = 1) -> Pyramid:
         """Build the levels of a track.
 
         Parameters
         ----------
-        start, end : ndarray of int64, shape (n,)
-            Events in nanoseconds, by start; they may overlap.
-        code : ndarray of uint8, shape (n,)
-            What tells them apart, from 0 to ``codes - 1``.
-        codes : int
-            Number of codes.
+        events : Columns
+            The events.
         coverage : Coverage
             Union of the events.
+        threads : int
+            How many to use.
         """
-        if len(start) == 0:
+        if len(events.start_ns) == 0:
             return cls(())
-        width = _finest_width(start, coverage)
-        level, times = _finest(start, end, code, codes, coverage, width)
-        levels = [level]
-        while len(level.busy_ns) > _FEWEST_BUCKETS:
-            level, times = _coarser(level, times)
-            levels.append(level)
+        levels = _empty_levels(events)
+        in_blocks = min(_BLOCK_LEVELS, len(levels) - 1)
+        width = levels[0].width_ns
+
+        def build(block: _Block) -> Tally:
+            first, count = block.number << _BLOCK_LEVELS, 1 << _BLOCK_LEVELS
+            buckets = tally(block.events(events), coverage, width, first, count)
+            return _fill(levels[: in_blocks + 1], buckets)
+
+        blocks = _blocks(events, width << _BLOCK_LEVELS)
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                tops = list(pool.map(build, blocks))
+        else:
+            tops = [build(block) for block in blocks]
+        if len(levels) > in_blocks + 1:
+            _fill(levels[in_blocks + 1 :], joined(tops).coarser())
         return cls(tuple(levels))
 
     def at(self, width_ns: int) -> Level | None:
@@ -100,135 +134,106 @@ class Pyramid:
         return fits[-1] if fits else None
 
 
-def tally(
-    start: Int64, end: Int64, code: UInt8, codes: int, width_ns: int, first: int, count: int
-) -> Int64:
-    """Sum up event time by bucket and code.
+def level_of(buckets: Tally) -> Level:
+    """Keep of a tally what is drawn and told.
 
     Parameters
     ----------
-    start, end : ndarray of int64, shape (n,)
-        Events in nanoseconds.
-    code : ndarray of uint8, shape (n,)
-        Their codes.
-    codes : int
-        Number of codes.
-    width_ns, first, count : int
-        Width, number of the first and number of buckets; all events lie in them.
-
-    Returns
-    -------
-    ndarray of int64, shape (count, codes)
-        Nanoseconds; events that overlap count side by side.
-
-    Examples
-    --------
-    >>> tally(np.array([0, 6]), np.array([5, 12]), np.array([0, 1]), 2, 8, 0, 2)
-    array([[5, 2],
-           [0, 4]])
+    buckets : Tally
+        The buckets.
     """
-    left = start // width_ns - first
-    right = np.maximum((end - 1) // width_ns - first, left)
-    code = code.astype(np.int64)
-    inside = left == right
-    summed = np.zeros(count * codes)
-    summed += np.bincount(
-        left[inside] * codes + code[inside], weights=(end - start)[inside], minlength=len(summed)
+    name, share = buckets.names.dominant(buckets.by_code.sum(axis=0))
+    return Level(
+        buckets.width_ns,
+        buckets.first,
+        buckets.busy_ns,
+        buckets.begun.astype(np.int32),
+        buckets.carried.astype(np.int32),
+        buckets.longest_ns,
+        dominant(buckets.by_code),
+        dominant(buckets.by_kind),
+        dominant(buckets.by_group),
+        name,
+        share,
     )
-    cut = ~inside
-    if cut.any():
-        first_ns = first * width_ns
-        summed += _cut(
-            start[cut] - first_ns, end[cut] - first_ns, code[cut], codes, width_ns, count
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Events that reach into one block: those that begin in it, and those that began before."""
+
+    number: int
+    begun: slice
+    carried: Int64
+
+    def events(self, all_events: Columns) -> Columns:
+        begun = all_events[self.begun]
+        return all_events[self.carried].followed_by(begun) if len(self.carried) else begun
+
+
+def _blocks(events: Columns, width_ns: int) -> Iterator[_Block]:
+    """Cut events into blocks of time; those in which nothing is are left out."""
+    numbers = np.arange(events.start_ns[0] // width_ns, _last_moment(events) // width_ns + 1)
+    limits = np.searchsorted(events.start_ns, np.append(numbers, numbers[-1] + 1) * width_ns)
+    carried = np.empty(0, np.int64)
+    for number, first, last in zip(numbers.tolist(), limits[:-1], limits[1:], strict=True):
+        if last > first or len(carried):
+            yield _Block(number, slice(first, last), carried)
+            stays = carried[events.end_ns[carried] > (number + 1) * width_ns]
+            begun = first + np.flatnonzero(events.end_ns[first:last] > (number + 1) * width_ns)
+            carried = np.concatenate((stays, begun))
+
+
+def _empty_levels(events: Columns) -> list[Level]:
+    """Make room for all levels, with the narrowest numbers that do."""
+    length = events.end_ns - events.start_ns
+    first_ns, last_ns = int(events.start_ns[0]), _last_moment(events)
+    wanted = max(
+        int(length.sum()) * _EVENTS_A_BUCKET // len(length), (last_ns - first_ns) // _MOST_BUCKETS
+    )
+    width = 1 << max(wanted - 1, 0).bit_length()
+    long = _narrowest(int(length.max()))
+    levels: list[Level] = []
+    while not levels or len(levels[-1]) > _FEWEST_BUCKETS:
+        first = first_ns // width
+        size = last_ns // width - first + 1
+        levels.append(
+            Level(
+                width,
+                first,
+                np.zeros(size, _narrowest(width)),
+                np.zeros(size, np.int32),
+                np.zeros(size, np.int32),
+                np.zeros(size, long),
+                np.full(size, NOTHING, np.uint8),
+                np.full(size, NOTHING, np.uint8),
+                np.full(size, NOTHING, np.uint8),
+                np.full(size, -1, np.int32),
+                np.zeros(size, np.uint8),
+            )
         )
-    # Sums of a bucket stay far below 2^53, so float64 has counted them exactly.
-    return summed.astype(np.int64).reshape(count, codes)
+        width *= 2
+    return levels
 
 
-def _cut(
-    start: Int64, end: Int64, code: Int64, codes: int, width: int, count: int
-) -> NDArray[np.float64]:
-    """Sum up events that reach over edges: their ends by themselves, their middles as a ramp."""
-    left, right = start // width, (end - 1) // width
-    size = count * codes
-    summed = np.bincount(left * codes + code, weights=(left + 1) * width - start, minlength=size)
-    summed += np.bincount(right * codes + code, weights=end - right * width, minlength=size)
-    # Between its first and last bucket an event fills all of them: +1 where that begins, -1 behind.
-    steps = np.bincount((left + 1) * codes + code, minlength=size + codes)
-    steps -= np.bincount(right * codes + code, minlength=size + codes)
-    fills = np.cumsum(steps[:size].reshape(count, codes), axis=0)
-    return summed + fills.ravel() * float(width)
+def _narrowest(most: int) -> type[np.uint32 | np.int64]:
+    return np.uint32 if most < 1 << 32 else np.int64
 
 
-def _finest_width(start: Int64, coverage: Coverage) -> int:
-    busy = max(int(coverage.sums[-1]), 1)
-    span = int(max(start[-1], coverage.end[-1] if len(coverage.end) else 0) - start[0])
-    wanted = max(busy * _EVENTS_A_BUCKET // len(start), span // _MOST_BUCKETS, 1)
-    return 1 << (int(wanted).bit_length() - 1)
+def _last_moment(events: Columns) -> int:
+    """Give the last nanosecond that is in a bucket."""
+    return max(int(events.end_ns.max()) - 1, int(events.start_ns[-1]))
 
 
-def _finest(
-    start: Int64, end: Int64, code: UInt8, codes: int, coverage: Coverage, width: int
-) -> tuple[Level, Int64]:
-    first = int(start[0] // width)
-    left = start // width - first
-    right = np.maximum((end - 1) // width - first, left)
-    count = int(right.max()) + 1
-    edges = (np.arange(count + 1) + first) * width
-    begun = np.bincount(left, minlength=count)
-    ended = np.bincount(right, minlength=count)
-    # What began before a bucket and has not ended in one before it reaches into it.
-    carried = np.concatenate(([0], np.cumsum(begun - ended)[:-1]))
-    times = tally(start, end, code, codes, width, first, count)
-    level = Level(
-        width,
-        first,
-        coverage.between(edges),
-        begun.astype(np.int32),
-        carried.astype(np.int32),
-        _longest(end - start, left, right, count),
-        dominant(times),
-    )
-    return level, times
-
-
-def _longest(length: Int64, left: Int64, right: Int64, count: int) -> Int64:
-    """Give the longest event that reaches into each bucket."""
-    found = np.zeros(count, np.int64)
-    # Events are sorted by start, so those that begin in a bucket stand together.
-    begins = np.flatnonzero(np.concatenate(([True], left[1:] != left[:-1])))
-    found[left[begins]] = np.maximum.reduceat(length, begins)
-    spread = np.flatnonzero(right > left)
-    many = right[spread] - left[spread]
-    owner = np.repeat(spread, many)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(many) - many, many)
-    np.maximum.at(found, left[owner] + 1 + within, length[owner])
-    return found
-
-
-def dominant(times: Int64) -> UInt8:
-    """Give the code with the most time in each bucket; `NOTHING` where there is none."""
-    some = times.max(axis=1) > 0
-    return np.where(some, times.argmax(axis=1), NOTHING).astype(np.uint8)
-
-
-def _coarser(level: Level, times: Int64) -> tuple[Level, Int64]:
-    """Make the level of twice the width."""
-    lead = level.first % 2
-    tail = (lead + len(level.busy_ns)) % 2
-    times = np.pad(times, ((lead, tail), (0, 0))).reshape(-1, 2, times.shape[1]).sum(axis=1)
-    busy, begun, carried, longest = (
-        np.pad(column, (lead, tail)).reshape(-1, 2)
-        for column in (level.busy_ns, level.begun, level.carried, level.longest_ns)
-    )
-    wider = Level(
-        2 * level.width_ns,
-        level.first // 2,
-        busy.sum(axis=1),
-        begun.sum(axis=1, dtype=np.int32),
-        # What reaches into the pair from before it reaches into its first half.
-        np.ascontiguousarray(carried[:, 0]),
-        longest.max(axis=1),
-        dominant(times),
-    )
-    return wider, times
+def _fill(levels: Sequence[Level], buckets: Tally) -> Tally:
+    """Write buckets, and those that they merge into, to their places in the levels."""
+    for level in levels:
+        if level.width_ns > buckets.width_ns:
+            buckets = buckets.coarser()
+        place = buckets.first - level.first
+        inside = slice(max(-place, 0), min(len(level) - place, len(buckets)))
+        found = level_of(buckets)
+        for name in COLUMNS:
+            own = slice(place + inside.start, place + inside.stop)
+            getattr(level, name)[own] = getattr(found, name)[inside]
+    return buckets

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.levels.pyramid import dominant, tally
-from rlviz.levels.track import Track, tracks_of
-from rlviz.run.phases import ACTIVITY
+from rlviz.levels.groups import groups_of
+from rlviz.levels.track import tracks_of
 from rlviz.run.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from numpy.typing import NDArray
+
+    from rlviz.levels.groups import Groups
+    from rlviz.levels.pyramid import Level
+    from rlviz.levels.track import Track
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
@@ -30,28 +33,38 @@ MARKS = 10_000
 
 @dataclass(frozen=True)
 class Strip:
-    """Buckets of a row in a view; arrays have shape (n,).
+    """Buckets of a row in a view.
 
     Parameters
     ----------
     row : int
         Row of the chart.
-    start_ns, width_ns : int
-        Left edge of the first bucket on the run's clock, and width of all.
-    coverage : ndarray of uint8
-        Busy share of 255, rounded up: what is there at all is never 0.
-    code : ndarray of uint8
-        Index into ``rlviz.run.phases.ACTIVITY``, or `NOTHING`.
-    count : ndarray of int32
-        Events that a bucket stands for.
+    buckets : Level
+        The buckets, on their own edges.
     """
 
     row: int
-    start_ns: int
-    width_ns: int
-    coverage: UInt8
-    code: UInt8
-    count: Int32
+    buckets: Level
+
+    def __len__(self) -> int:
+        return len(self.buckets)
+
+    @property
+    def start_ns(self) -> int:
+        """Left edge of the first bucket on the run's clock."""
+        return self.buckets.first * self.buckets.width_ns
+
+    @property
+    def width_ns(self) -> int:
+        """Width of a bucket."""
+        return self.buckets.width_ns
+
+    @cached_property
+    def coverage(self) -> UInt8:
+        """Busy share of each bucket, of 255, rounded up: what is there at all is never 0."""
+        busy = self.buckets.busy_ns.astype(np.int64)
+        share = -(-busy * 255 // self.width_ns)
+        return np.where(self.buckets.count > 0, np.maximum(share, 1), 0).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -86,7 +99,12 @@ class ZoomableRun(Run):
     @cached_property
     def tracks(self) -> dict[int, Track]:
         """GPU activity by row."""
-        return tracks_of(self)
+        return tracks_of(self, self.groups)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """What the names of GPU events stand for."""
+        return groups_of(self)
 
     def view(
         self, start_ns: int, end_ns: int, width_px: int, rows: Collection[int] | None = None
@@ -119,7 +137,7 @@ class ZoomableRun(Run):
         if sum(track.count(start_ns, end_ns) for track in tracks) <= MARKS:
             return _events(start_ns, end_ns, tracks)
         pixel_ns = max((end_ns - start_ns) // width_px, 1)
-        strips = [_strip(track, start_ns, end_ns, pixel_ns) for track in tracks]
+        strips = (Strip(t.row, t.buckets(start_ns, end_ns, pixel_ns)) for t in tracks)
         return View(start_ns, end_ns, tuple(strips), *_no_events())
 
 
@@ -138,47 +156,3 @@ def _events(start_ns: int, end_ns: int, tracks: list[Track]) -> View:
 def _no_events() -> tuple[Int32, Int64, Int64, Int32, UInt8]:
     none = np.empty(0, np.int64)
     return none.astype(np.int32), none, none, none.astype(np.int32), none.astype(np.uint8)
-
-
-def _strip(track: Track, start_ns: int, end_ns: int, pixel_ns: int) -> Strip:
-    level = track.pyramid.at(pixel_ns)
-    if level is None:
-        return _fresh_strip(track, start_ns, end_ns, 1 << (pixel_ns.bit_length() - 1))
-    width = level.width_ns
-    size = len(level.busy_ns)
-    first = min(max(start_ns // width - level.first, 0), size)
-    last = min(max(-(-end_ns // width) - level.first, first), size)
-    own = slice(first, last)
-    count = level.count[own]
-    return Strip(
-        track.row,
-        (level.first + first) * width,
-        width,
-        _bytes(level.busy_ns[own], width, count),
-        level.code[own],
-        count,
-    )
-
-
-def _fresh_strip(track: Track, start_ns: int, end_ns: int, width: int) -> Strip:
-    """Make buckets of the events in a window, where no level is fine enough."""
-    first = start_ns // width
-    buckets = -(-end_ns // width) - first
-    edges = (np.arange(buckets + 1) + first) * width
-    own = track.inside(int(edges[0]), int(edges[-1]))
-    start = np.clip(track.start_ns[own], edges[0], edges[-1] - 1)
-    end = np.clip(track.end_ns[own], start, edges[-1])
-    times = tally(start, end, track.code[own], len(ACTIVITY), width, int(first), int(buckets))
-    left = start // width - first
-    right = np.maximum((end - 1) // width - first, left)
-    steps = np.bincount(left, minlength=buckets + 1) - np.bincount(right + 1, minlength=buckets + 1)
-    count = np.cumsum(steps)[:buckets].astype(np.int32)
-    busy = track.coverage.between(edges)
-    return Strip(
-        track.row, int(edges[0]), width, _bytes(busy, width, count), dominant(times), count
-    )
-
-
-def _bytes(busy_ns: Int64, width_ns: int, count: Int32) -> UInt8:
-    share = -(-busy_ns * 255 // width_ns)
-    return np.where(count > 0, np.maximum(share, 1), 0).astype(np.uint8)

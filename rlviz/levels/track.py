@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.levels.coverage import Coverage
-from rlviz.levels.pyramid import Pyramid
+from rlviz.levels.pyramid import Pyramid, level_of
+from rlviz.levels.tally import Columns, tally
 from rlviz.run.intervals import union
 from rlviz.run.phases import ACTIVITY, activity_codes
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rlviz.levels.groups import Groups
+    from rlviz.levels.pyramid import Level
     from rlviz.run.run import Run
 
     Int64 = NDArray[np.int64]
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     UInt8 = NDArray[np.uint8]
 
 __all__ = ["Track", "tracks_of"]
+
+# With fewer events, threads cost more than they give.
+_MANY = 500_000
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class Track:
         Codes of short names, as of ``run.events.names``.
     code : ndarray of uint8, shape (n,)
         Index into ``rlviz.run.phases.ACTIVITY``.
+    groups : Groups
+        What the names stand for.
     """
 
     row: int
@@ -48,6 +57,7 @@ class Track:
     end_ns: Int64
     name: Int32
     code: UInt8
+    groups: Groups
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -57,12 +67,14 @@ class Track:
     @cached_property
     def pyramid(self) -> Pyramid:
         """All levels."""
-        return Pyramid.of(self.start_ns, self.end_ns, self.code, len(ACTIVITY), self.coverage)
+        threads = _cores() if len(self.start_ns) >= _MANY else 1
+        return Pyramid.of(self._columns(slice(None)), self.coverage, threads)
 
     @cached_property
     def reach_ns(self) -> Int64:
         """Latest end of each event and all before it; ascending."""
-        return np.maximum.accumulate(self.end_ns)
+        ascends = bool((self.end_ns[1:] >= self.end_ns[:-1]).all())
+        return self.end_ns if ascends else np.maximum.accumulate(self.end_ns)
 
     def count(self, start_ns: int, end_ns: int) -> int:
         """Count the events that may reach into a window: no fewer than do."""
@@ -79,6 +91,43 @@ class Track:
         reaches |= self.start_ns[first:last] >= start_ns
         return first + np.flatnonzero(reaches)
 
+    def buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level:
+        """Aggregate a window: buckets of a level, or of the events where none is fine enough.
+
+        Parameters
+        ----------
+        start_ns, end_ns : int
+            The window; buckets stand on edges of their own and reach over its ends.
+        width_ns : int
+            Buckets have the greatest power of two that is not above.
+        """
+        level = self.pyramid.at(width_ns)
+        if level is None:
+            return self.fresh_buckets(start_ns, end_ns, 1 << (width_ns.bit_length() - 1))
+        first = min(max(start_ns // level.width_ns - level.first, 0), len(level))
+        last = min(max(-(-end_ns // level.width_ns) - level.first, first), len(level))
+        return level[first:last]
+
+    def fresh_buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level:
+        """Aggregate the events that reach into the buckets of a window."""
+        first = start_ns // width_ns
+        count = -(-end_ns // width_ns) - first
+        own = self.inside(first * width_ns, (first + count) * width_ns)
+        return level_of(tally(self._columns(own), self.coverage, width_ns, first, count))
+
+    def _columns(self, own: slice | Int64) -> Columns:
+        name, groups = self.name[own], self.groups
+        return Columns(
+            self.start_ns[own],
+            self.end_ns[own],
+            name,
+            self.code[own],
+            groups.of_name[name],
+            len(ACTIVITY),
+            len(groups.of_name),
+            groups.kinds,
+        )
+
     def _between(self, start_ns: int, end_ns: int) -> tuple[int, int]:
         starts = int(np.searchsorted(self.start_ns, start_ns, side="left"))
         reaches = int(np.searchsorted(self.reach_ns, start_ns, side="right"))
@@ -86,13 +135,13 @@ class Track:
         return first, max(first, int(np.searchsorted(self.start_ns, end_ns, side="left")))
 
 
-def tracks_of(run: Run) -> dict[int, Track]:
+def tracks_of(run: Run, groups: Groups) -> dict[int, Track]:
     """Make the track of every row that has GPU data."""
     communicates = run.rules.communication.matches(run.events.names).to_numpy()
     found: dict[int, list[Track]] = {}
     for part in run.events.parts:
         code = activity_codes(part, run.lane_phases[part.lane], communicates)
-        track = Track(part.row, part.start_ns, part.end_ns, part.name, code)
+        track = Track(part.row, part.start_ns, part.end_ns, part.name, code, groups)
         found.setdefault(part.row, []).append(track)
     return {row: _joined(parts) for row, parts in sorted(found.items())}
 
@@ -107,4 +156,9 @@ def _joined(parts: Sequence[Track]) -> Track:
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
         start, end, name, code = start[order], end[order], name[order], code[order]
-    return Track(parts[0].row, start, end, name, code)
+    return Track(parts[0].row, start, end, name, code, parts[0].groups)
+
+
+def _cores() -> int:
+    asked = getattr(os, "sched_getaffinity", None)
+    return len(asked(0)) if asked is not None else os.cpu_count() or 1

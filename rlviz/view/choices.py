@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rlviz.levels.groups import KINDS
 from rlviz.view.legible import legible
-from rlviz.view.palette import COLORS, KERNELS, KINDS, LABELS, OTHER_KERNELS
+from rlviz.view.palette import COLORS, KERNELS, LABELS, OTHER_KERNELS
 
 if TYPE_CHECKING:
     from rlviz.view.scene import Row, Scene

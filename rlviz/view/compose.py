@@ -9,7 +9,7 @@ import numpy as np
 from rlviz.levels.coverage import Coverage
 from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
-from rlviz.view.activity import draw_activity, kernels_to_colour
+from rlviz.view.activity import draw_activity
 from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
@@ -76,7 +76,7 @@ def compose(run: ZoomableRun) -> Scene:
         overview=_overview(rows, busy, view_ns),
         iterations=iteration_windows(run),
         notes=notes_of(run),
-        kernels=kernels_to_colour(run),
+        kernels=run.groups.kernels,
         remarks=remarks_of(run),
     )
 

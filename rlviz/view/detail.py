@@ -122,7 +122,7 @@ class Detail:
             "start": start_s,
             "end": end_s,
             "strips": [
-                [strip.row, strip.start_ns / 1e9, strip.width_ns / 1e9, len(strip.code)]
+                [strip.row, strip.start_ns / 1e9, strip.width_ns / 1e9, len(strip)]
                 for strip in view.strips
             ],
             "names": self._names(view, ranges),
@@ -142,8 +142,8 @@ class Detail:
 def _strips(view: View) -> list[bytes]:
     return [
         b"".join(strip.coverage.tobytes() for strip in view.strips),
-        b"".join(COLOR_OF_CODE[strip.code].tobytes() for strip in view.strips),
-        b"".join(strip.count.astype(np.int32).tobytes() for strip in view.strips),
+        b"".join(COLOR_OF_CODE[strip.buckets.code].tobytes() for strip in view.strips),
+        b"".join(strip.buckets.count.tobytes() for strip in view.strips),
     ]
 
 

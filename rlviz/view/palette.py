@@ -7,7 +7,6 @@ from typing import Literal
 __all__ = [
     "COLORS",
     "KERNELS",
-    "KINDS",
     "LABELS",
     "OTHER_KERNELS",
     "SURFACE",
@@ -45,9 +44,6 @@ LABELS: dict[str, str] = {
     "other": "other",
     "range": "NVTX range",
 }
-
-KINDS = ("compute", "communication", "copy", "graph")
-"""Kinds of GPU work, by what they are and not by what they are for."""
 
 # Chosen so that the closest two, the grey of all others included, are as far apart as can be, in
 # normal sight as in protanopia and deuteranopia.

@@ -91,7 +91,7 @@ class Bars:
         Row units; the height is the busy share of the bar's time.
     row, name, color, kind : ndarray of int32
         Row number; code into ``Scene.names``; code into ``Scene.colors``; index into
-        ``rlviz.view.palette.KINDS``: each what takes most of the bar's event time.
+        ``rlviz.levels.groups.KINDS``: each what takes most of the bar's event time.
     count : ndarray of int32
         Events the bar stands for; 1 is an event, more is an aggregate and must say so.
     busy_s : ndarray of float64

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlviz.levels.groups import KINDS
 from rlviz.view.page import page
-from rlviz.view.palette import COLORS, KERNELS, KINDS, SURFACE
+from rlviz.view.palette import COLORS, KERNELS, SURFACE
 from tests.browser.conftest import settle, watched_page
 from tests.browser.test_static_page import lens, pixel, place, rgb, window
 from tests.view.scenes import scene

@@ -45,7 +45,7 @@ NAMES = (
     "microbatch",
     "ncclAllGather",
 )
-# Indices into `rlviz.view.palette.KINDS`, by name.
+# Indices into `rlviz.levels.groups.KINDS`, by name.
 KIND_OF_NAME = {0: 0, 1: 0, 2: 0, 3: 1, 5: 0, 6: 2}
 HOSTILE = (
     "</script><script>globalThis.__pwned=1</script>",

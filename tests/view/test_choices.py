@@ -12,11 +12,12 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
+from rlviz.levels.groups import KINDS
 from rlviz.reports.gpu_rows import GRAPH, KERNEL
-from rlviz.view.activity import draw_activity, kernels_to_colour
+from rlviz.view.activity import draw_activity
 from rlviz.view.choices import coloring, domains, roles
 from rlviz.view.compose import compose
-from rlviz.view.palette import KERNELS, KINDS, OTHER_KERNELS
+from rlviz.view.palette import KERNELS, OTHER_KERNELS
 from rlviz.view.payload import payload
 from tests.view.scenes import NAMES, empty, hostile, scene
 
@@ -137,7 +138,7 @@ def test_the_kind_of_every_event_is_that_of_its_table_and_its_name(run: Zoomable
 
 
 def test_the_ten_kernels_with_most_time_have_colours(run: ZoomableRun) -> None:
-    names = [run.events.names[code] for code in kernels_to_colour(run)]
+    names = [run.events.names[code] for code in run.groups.kernels]
     assert names == run.top_kernels()["short_name"].head(10).to_list()
 
 
