@@ -129,13 +129,13 @@ def test_a_gap_has_the_class_of_its_whole_length_however_it_is_cut(
         covered = max(min(high, edge[1]) - max(low, edge[0]), 0)
         return max(high - low, 0) - (covered if high > low else 0)
 
-    for name, spans_of in zip(
-        CLASSES, (found.only(found.classes == c) for c in range(3)), strict=True
-    ):
-        expected = sum(left(gap, window) for gap in gaps if class_of(gap[1] - gap[0]) == name)
-        assert within(spans_of, *columns([(window[0], window[1])])).tolist() == [expected]
-    bubbles = sum(left(gap, [0, end]) for gap in gaps if gap[1] - gap[0] >= MS)
-    assert within(found.only(found.bubble), *columns([(0, end)])).tolist() == [bubbles]
+    by_class, bubble = found.sums_in(np.array([window[0], 0]), np.array([window[1], end]))
+    for name, told in zip(CLASSES, by_class.tolist(), strict=True):
+        for limits, told_ns in zip((window, [0, end]), told, strict=True):
+            own = [gap for gap in gaps if class_of(gap[1] - gap[0]) == name]
+            assert told_ns == sum(left(gap, limits) for gap in own)
+    long = [gap for gap in gaps if gap[1] - gap[0] >= MS]
+    assert bubble.tolist() == [sum(left(gap, w) for gap in long) for w in (window, [0, end])]
     cut = found.cut_at(np.unique(window))
     assert (cut.end > cut.start).all()
     assert set(zip(cut.start.tolist(), cut.end.tolist(), strict=True)) == {

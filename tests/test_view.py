@@ -15,6 +15,7 @@ from rlviz.levels.groups import Groups
 from rlviz.levels.query import MARKS, Strip, ZoomableRun
 from rlviz.levels.tally import NOTHING
 from rlviz.levels.track import Track
+from rlviz.run.intervals import union
 from rlviz.run.phases import ACTIVITY
 from tests.exports import Export
 
@@ -118,7 +119,7 @@ def test_any_window_of_any_track_equals_a_sweep(
     code = (np.arange(len(start)) % len(ACTIVITY)).astype(np.uint8)
     name = np.arange(len(start), dtype=np.int32)
     none = np.zeros(len(start), np.uint8)
-    track = Track(0, start, end, name, code, Groups((), none, none, (0,)))
+    track = Track(0, start, end, name, code, Groups((), none, none, (0,)), union(start, end))
     check_strip(Strip(0, track.buckets(at, at + span, max(span // width_px, 1))), track)
     reaches = ((start >= at) & (start < at + span)) | ((start < at) & (end > at))
     assert track.inside(at, at + span).tolist() == np.flatnonzero(reaches).tolist()

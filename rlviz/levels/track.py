@@ -14,6 +14,7 @@ from rlviz.levels.pyramid import Pyramid, level_of
 from rlviz.levels.tally import Columns, tally
 from rlviz.run.intervals import union
 from rlviz.run.phases import ACTIVITY, activity_codes
+from rlviz.run.within import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,8 @@ class Track:
         Index into ``rlviz.run.phases.ACTIVITY``.
     groups : Groups
         What the names stand for.
+    busy : (ndarray, ndarray)
+        Union of the events.
     """
 
     row: int
@@ -58,11 +61,12 @@ class Track:
     name: Int32
     code: UInt8
     groups: Groups
+    busy: tuple[Int64, Int64]
 
     @cached_property
     def coverage(self) -> Coverage:
-        """Union of the events."""
-        return Coverage.of(*union(self.start_ns, self.end_ns))
+        """Busy time of any window."""
+        return Coverage.of(*self.busy)
 
     @cached_property
     def pyramid(self) -> Pyramid:
@@ -141,7 +145,7 @@ def tracks_of(run: Run, groups: Groups) -> dict[int, Track]:
     found: dict[int, list[Track]] = {}
     for part in run.events.parts:
         code = activity_codes(part, run.lane_phases[part.lane], communicates)
-        track = Track(part.row, part.start_ns, part.end_ns, part.name, code, groups)
+        track = Track(part.row, part.start_ns, part.end_ns, part.name, code, groups, part.busy)
         found.setdefault(part.row, []).append(track)
     return {row: _joined(parts) for row, parts in sorted(found.items())}
 
@@ -156,7 +160,8 @@ def _joined(parts: Sequence[Track]) -> Track:
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
         start, end, name, code = start[order], end[order], name[order], code[order]
-    return Track(parts[0].row, start, end, name, code, parts[0].groups)
+    busy = union(*joined([part.busy for part in parts]))
+    return Track(parts[0].row, start, end, name, code, parts[0].groups, busy)
 
 
 def _cores() -> int:

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events
+    from rlviz.run.events import Events, Part
     from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
     Spans = tuple[Int64, Int64]
 
 __all__ = ["Activity", "activity_of_lanes"]
@@ -98,7 +99,11 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
     for part in events.parts:
         is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
         moves = (part.kind == KERNEL) & communicates[part.name]
-        chosen = (~is_copy & ~moves, moves, is_copy)
-        unions = (union(part.start_ns[these], part.end_ns[these]) for these in chosen)
+        chosen = (~(is_copy | moves), moves, is_copy)
+        unions = (_only(part, these) for these in chosen)
         parts.setdefault(part.lane, []).append(Activity(*unions))
     return {lane: Activity.together(own) for lane, own in sorted(parts.items())}
+
+
+def _only(part: Part, these: Flags) -> Spans:
+    return part.busy if these.all() else union(part.start_ns[these], part.end_ns[these])

@@ -11,6 +11,7 @@ import polars as pl
 
 from rlviz.reports.launches import read_launches
 from rlviz.reports.read import read_details
+from rlviz.run.intervals import union
 from rlviz.run.nesting import clear_levels, depth
 from rlviz.run.projection import project
 from rlviz.run.workers import owner
@@ -164,6 +165,11 @@ class Part:
     end_ns: Int64
     name: NDArray[np.int32]
     kind: NDArray[np.uint8]
+
+    @cached_property
+    def busy(self) -> tuple[Int64, Int64]:
+        """Union of the rows."""
+        return union(self.start_ns, self.end_ns)
 
 
 def _parts(

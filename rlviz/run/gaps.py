@@ -47,16 +47,39 @@ class Gaps:
     @property
     def classes(self) -> Int64:
         """Index into `CLASSES` of each piece."""
-        return np.searchsorted((LAUNCH_NS, WAIT_NS), self.whole_ns, side="right")
+        return (self.whole_ns >= LAUNCH_NS).astype(np.int64) + (self.whole_ns >= WAIT_NS)
 
     @property
     def bubble(self) -> Flags:
         """Which pieces are of bubbles."""
         return np.asarray(self.whole_ns >= BUBBLE_NS)
 
-    def only(self, chosen: Flags) -> Spans:
-        """Spans of some of the pieces."""
-        return self.start[chosen], self.end[chosen]
+    def sums_in(self, start: Int64, end: Int64) -> tuple[Int64, Int64]:
+        """Measure idle time in windows.
+
+        Parameters
+        ----------
+        start, end : ndarray of int64, shape (n,)
+            The windows.
+
+        Returns
+        -------
+        by_class : ndarray of int64, shape (len(CLASSES), n)
+        bubble : ndarray of int64, shape (n,)
+            Nanoseconds.
+        """
+        by_class, bubble = np.zeros((len(CLASSES), len(start)), np.int64), np.zeros_like(start)
+        for place, (first, last) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+            inside = slice(
+                int(np.searchsorted(self.end, first, side="right")),
+                int(np.searchsorted(self.start, last, side="left")),
+            )
+            length = np.minimum(self.end[inside], last) - np.maximum(self.start[inside], first)
+            whole = self.whole_ns[inside]
+            classed = [int(length[whole >= limit].sum()) for limit in (0, LAUNCH_NS, WAIT_NS)]
+            by_class[:, place] = -np.diff(classed, append=0)
+            bubble[place] = length[whole >= BUBBLE_NS].sum()
+        return by_class, bubble
 
     def cut_at(self, limits: Int64) -> Gaps:
         """Part the pieces at moments, which ascend."""
@@ -107,5 +130,7 @@ def idle_gaps(busy: Spans, captured: Spans, edges: Spans) -> Gaps:
     """
     start, end = subtraction(*captured, *busy)
     piece_start, piece_end = subtraction(start, end, *edges)
+    if piece_start is start:
+        return Gaps(start, end, end - start)
     own = np.searchsorted(start, piece_start, side="right") - 1
     return Gaps(piece_start, piece_end, (end - start)[own])

@@ -91,18 +91,17 @@ class GpuTime:
         start, end : ndarray of int64, shape (n,)
             The windows.
         """
-        gaps, classes = self.gaps, self.gaps.classes
-        edge = subtraction(*intersection(*self.captured, *self.edges), *self.busy)
         spans = {
             "busy_ns": self.busy,
             "compute_ns": self.activity.compute,
             "comm_exposed_ns": self.activity.comm_exposed,
             "copy_only_ns": self.activity.copy_only,
-            **{f"idle_{n}_ns": gaps.only(classes == c) for c, n in enumerate(CLASSES)},
-            "bubble_ns": gaps.only(gaps.bubble),
-            "edge_ns": edge,
+            "edge_ns": subtraction(*intersection(*self.captured, *self.edges), *self.busy),
         }
-        return {name: within(spans[name], start, end) for name in NUMBERS}
+        measured = {name: within(own, start, end) for name, own in spans.items()}
+        by_class, measured["bubble_ns"] = self.gaps.sums_in(start, end)
+        measured |= {f"idle_{n}_ns": own for n, own in zip(CLASSES, by_class, strict=True)}
+        return {name: measured[name] for name in NUMBERS}
 
 
 def gpu_times(

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["clip", "intersection", "subtraction", "total", "union"]
 
 
+# Up to so many intervals are cut one by one.
+_FEW = 64
+
+
 def union(start: Int64, end: Int64) -> Spans:
     """Merge intervals that overlap or touch.
 
@@ -36,7 +40,7 @@ def union(start: Int64, end: Int64) -> Spans:
     solid = end > start
     if not solid.all():
         start, end = start[solid], end[solid]
-    if len(start) == 0:
+    if len(start) == 0 or (start[1:] > end[:-1]).all():
         return start, end
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
@@ -89,6 +93,9 @@ def intersection(start: Int64, end: Int64, other_start: Int64, other_end: Int64)
     """
     if len(start) == 0 or len(other_start) == 0:
         return start[:0], end[:0]
+    few, many = sorted([(start, end), (other_start, other_end)], key=lambda spans: len(spans[0]))
+    if len(few[0]) <= _FEW:
+        return _slices(many, few)
     # Each piece of the result begins at a start and ends at an end: two binary searches give the
     # intervals of the other union that reach into each interval.
     first = np.searchsorted(other_end, start, side="right")
@@ -98,6 +105,25 @@ def intersection(start: Int64, end: Int64, other_start: Int64, other_end: Int64)
     within = np.arange(len(own)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     other = first[own] + within
     return np.maximum(start[own], other_start[other]), np.minimum(end[own], other_end[other])
+
+
+def _slices(spans: Spans, windows: Spans) -> Spans:
+    """Cut a union to a few windows, whose limits are the only ones that change."""
+    parts = []
+    for first, last in zip(*(limits.tolist() for limits in windows), strict=True):
+        inside = slice(
+            int(np.searchsorted(spans[1], first, side="right")),
+            int(np.searchsorted(spans[0], last, side="left")),
+        )
+        start, end = spans[0][inside], spans[1][inside]
+        if len(start) and start[0] < first:
+            start = np.concatenate(([first], start[1:]))
+        if len(end) and end[-1] > last:
+            end = np.concatenate((end[:-1], [last]))
+        parts.append((start, end))
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([start for start, _ in parts]), np.concatenate([e for _, e in parts])
 
 
 def subtraction(start: Int64, end: Int64, other_start: Int64, other_end: Int64) -> Spans:
@@ -115,8 +141,10 @@ def subtraction(start: Int64, end: Int64, other_start: Int64, other_end: Int64) 
     """
     if len(start) == 0 or len(other_start) == 0:
         return start, end
-    first, last = min(start[0], other_start[0]), max(end[-1], other_end[-1])
-    gap_start = np.concatenate(([first], other_end))
-    gap_end = np.concatenate((other_start, [last]))
-    solid = gap_end > gap_start
-    return intersection(start, end, gap_start[solid], gap_end[solid])
+    first, last = start[0], end[-1]
+    # Most often one is cut out of a union that begins before it and goes on behind it.
+    before, behind = int(first >= other_start[0]), int(last <= other_end[-1])
+    gap_start = other_end if before else np.concatenate(([first], other_end))
+    gap_end = other_start if behind else np.concatenate((other_start, [last]))
+    gaps = gap_start[: len(gap_start) - behind], gap_end[before:]
+    return intersection(start, end, *gaps)

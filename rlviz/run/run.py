@@ -6,7 +6,6 @@ from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
 import polars as pl
 
 from rlviz.run.columns import schema
@@ -17,10 +16,12 @@ from rlviz.run.phases import phase_spans
 from rlviz.run.summary import summary, summary_by_gpu
 from rlviz.run.top_kernels import top_kernels
 from rlviz.run.unknown import reasons
+from rlviz.run.within import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events, Part
@@ -318,10 +319,7 @@ class Run:
         for part in self.events.parts:
             parts[part.row, part.lane if by_lane else None].append(part)
         return {
-            key: union(
-                np.concatenate([part.start_ns for part in own]),
-                np.concatenate([part.end_ns for part in own]),
-            )
+            key: own[0].busy if len(own) == 1 else union(*joined([part.busy for part in own]))
             for key, own in sorted(parts.items())
         }
 
