@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import rlviz
 from rlviz.demo import write
 from rlviz.levels.groups import Groups
-from rlviz.levels.query import MARKS, Strip, ZoomableRun
+from rlviz.levels.query import MARKS, Strip, ZoomableRun, strips_of
 from rlviz.levels.tally import NOTHING
 from rlviz.levels.track import Track
 from rlviz.run.intervals import union
@@ -39,7 +40,7 @@ def check_strip(strip: Strip, track: Track) -> None:
         left = strip.start_ns + i * width
         start, end = track.start_ns, track.end_ns
         reaches = ((start >= left) & (start < left + width)) | ((start < left) & (end > left))
-        assert strip.buckets.count[i] == reaches.sum()
+        assert strip.count[i] == reaches.sum()
         busy = track.coverage.between(np.array([left, left + width]))[0]
         share = int(strip.coverage[i])
         assert (share > 0) == bool(reaches.any())
@@ -48,7 +49,7 @@ def check_strip(strip: Strip, track: Track) -> None:
         by_code = np.bincount(
             track.code[reaches], weights=np.maximum(cut, 0)[reaches], minlength=len(ACTIVITY)
         )
-        assert strip.buckets.code[i] == (by_code.argmax() if by_code.any() else NOTHING)
+        assert strip.code[i] == (by_code.argmax() if by_code.any() else NOTHING)
 
 
 @pytest.mark.parametrize("width_px", [200, 1_400, 2_000])
@@ -100,7 +101,7 @@ def test_a_lone_kernel_of_two_microseconds_in_a_minute_stays_visible(tmp_path: P
     (strip,) = view.strips
     place = (30 * S - strip.start_ns) // strip.width_ns
     assert strip.coverage[place] == 1
-    assert strip.buckets.count[place] == 1
+    assert strip.count[place] == 1
     assert (strip.coverage[place + 1 :] == 0).all()
 
 
@@ -120,7 +121,12 @@ def test_any_window_of_any_track_equals_a_sweep(
     name = np.arange(len(start), dtype=np.int32)
     none = np.zeros(len(start), np.uint8)
     track = Track(0, start, end, name, code, Groups((), none, none, (0,)), union(start, end))
-    check_strip(Strip(0, track.buckets(at, at + span, max(span // width_px, 1))), track)
+    later = replace(
+        track, row=1, start_ns=start + 7, end_ns=end + 7, busy=union(start + 7, end + 7)
+    )
+    both = strips_of([track, later], at, at + span, max(span // width_px, 1))
+    for strip, own in zip(both, (track, later), strict=True):
+        check_strip(strip, own)
     reaches = ((start >= at) & (start < at + span)) | ((start < at) & (end > at))
     assert track.inside(at, at + span).tolist() == np.flatnonzero(reaches).tolist()
 

@@ -8,63 +8,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rlviz.levels.fresh import fresh_strips
 from rlviz.levels.groups import groups_of
+from rlviz.levels.strip import Strip
 from rlviz.levels.track import tracks_of
 from rlviz.run.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
     from rlviz.levels.groups import Groups
-    from rlviz.levels.pyramid import Level
+    from rlviz.levels.strip import Facet
     from rlviz.levels.track import Track
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
     UInt8 = NDArray[np.uint8]
 
-__all__ = ["MARKS", "Strip", "View", "ZoomableRun"]
+__all__ = ["MARKS", "Strip", "View", "ZoomableRun", "strips_of"]
 
 MARKS = 10_000
 """A view has so many events at most, or else buckets."""
-
-
-@dataclass(frozen=True)
-class Strip:
-    """Buckets of a row in a view.
-
-    Parameters
-    ----------
-    row : int
-        Row of the chart.
-    buckets : Level
-        The buckets, on their own edges.
-    """
-
-    row: int
-    buckets: Level
-
-    def __len__(self) -> int:
-        return len(self.buckets)
-
-    @property
-    def start_ns(self) -> int:
-        """Left edge of the first bucket on the run's clock."""
-        return self.buckets.first * self.buckets.width_ns
-
-    @property
-    def width_ns(self) -> int:
-        """Width of a bucket."""
-        return self.buckets.width_ns
-
-    @cached_property
-    def coverage(self) -> UInt8:
-        """Busy share of each bucket, of 255, rounded up: what is there at all is never 0."""
-        busy = self.buckets.busy_ns.astype(np.int64)
-        share = -(-busy * 255 // self.width_ns)
-        return np.where(self.buckets.count > 0, np.maximum(share, 1), 0).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -107,7 +73,13 @@ class ZoomableRun(Run):
         return groups_of(self)
 
     def view(
-        self, start_ns: int, end_ns: int, width_px: int, rows: Collection[int] | None = None
+        self,
+        start_ns: int,
+        end_ns: int,
+        width_px: int,
+        rows: Collection[int] | None = None,
+        *,
+        facet: Facet = "code",
     ) -> View:
         """Give what to draw of a window.
 
@@ -119,6 +91,10 @@ class ZoomableRun(Run):
             Pixels that it takes: buckets are as wide as one, or half of one.
         rows : collection of int, optional
             Rows of the chart; default all.
+        facet : {"code", "kind", "group"}
+            What buckets tell of what dominates them: what it was for (an index into
+            ``rlviz.run.phases.ACTIVITY``), what it is (``rlviz.levels.groups.KINDS``), or the
+            group of its name (`groups`).
 
         Returns
         -------
@@ -137,8 +113,41 @@ class ZoomableRun(Run):
         if sum(track.count(start_ns, end_ns) for track in tracks) <= MARKS:
             return _events(start_ns, end_ns, tracks)
         pixel_ns = max((end_ns - start_ns) // width_px, 1)
-        strips = (Strip(t.row, t.buckets(start_ns, end_ns, pixel_ns)) for t in tracks)
-        return View(start_ns, end_ns, tuple(strips), *_no_events())
+        strips = strips_of(tracks, start_ns, end_ns, pixel_ns, facet)
+        return View(start_ns, end_ns, strips, *_no_events())
+
+
+def strips_of(
+    tracks: Sequence[Track], start_ns: int, end_ns: int, pixel_ns: int, facet: Facet = "code"
+) -> tuple[Strip, ...]:
+    """Aggregate a window of each row: in buckets of a level, or of the events below all levels.
+
+    Parameters
+    ----------
+    tracks : sequence of Track
+        The rows.
+    start_ns, end_ns : int
+        The window.
+    pixel_ns : int
+        Buckets have the greatest power of two that is not above.
+    facet : {"code", "kind", "group"}
+        What they tell of what dominates them.
+    """
+    found: dict[int, Strip] = {}
+    below = []
+    for track in tracks:
+        held = track.held_buckets(start_ns, end_ns, pixel_ns)
+        if held is None:
+            below.append(track)
+            continue
+        left = held.first * held.width_ns
+        columns = held.busy_ns, held.count, getattr(held, facet)
+        found[track.row] = Strip(track.row, left, held.width_ns, *columns)
+    if below:
+        width = 1 << (pixel_ns.bit_length() - 1)
+        fresh = fresh_strips(below, start_ns, end_ns, width, facet)
+        found |= {strip.row: strip for strip in fresh}
+    return tuple(found[track.row] for track in tracks)
 
 
 def _events(start_ns: int, end_ns: int, tracks: list[Track]) -> View:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Int32 = NDArray[np.int32]
     UInt8 = NDArray[np.uint8]
 
-__all__ = ["NOTHING", "Columns", "Tally", "dominant", "joined", "tally"]
+__all__ = ["NOTHING", "Columns", "Pieces", "Tally", "cut_at_edges", "dominant", "joined", "tally"]
 
 NOTHING = 255
 """Code of a bucket in which nothing takes time."""
@@ -154,9 +154,10 @@ def tally(events: Columns, coverage: Coverage, width_ns: int, first: int, count:
         Width, number of the first and number of buckets.
     """
     edges = (np.arange(count + 1) + first) * width_ns
-    pieces = _pieces(events, edges, width_ns)
-    begins = pieces.bucket[: len(events.start_ns)][events.start_ns >= edges[0]]
-    begun = np.bincount(begins, minlength=count)
+    start, end = np.maximum(events.start_ns, edges[0]), np.minimum(events.end_ns, edges[-1])
+    pieces = cut_at_edges(start, end, int(edges[0]), width_ns)
+    begins = events.start_ns >= edges[0]
+    begun = np.bincount(pieces.bucket[: len(begins)][begins], minlength=count)
     code, group, name = (
         np.concatenate((column, column[pieces.owner]), dtype=np.int64)
         for column in (events.code, events.group, events.name)
@@ -236,10 +237,15 @@ def dominant(times: Int64) -> UInt8:
 
 
 @dataclass(frozen=True)
-class _Pieces:
+class Pieces:
     """Events cut at bucket edges: the first piece of each event, then what is left of some.
 
-    `owner` are the events that the latter are of, in their order.
+    Parameters
+    ----------
+    bucket, time_ns : ndarray of int64
+        Of each piece.
+    owner : ndarray of int64
+        Numbers of the events that the pieces behind the first ones are of.
     """
 
     bucket: Int64
@@ -247,26 +253,38 @@ class _Pieces:
     owner: Int64
 
 
-def _pieces(events: Columns, edges: Int64, width_ns: int) -> _Pieces:
-    start = np.maximum(events.start_ns, edges[0]) - edges[0]
-    end = np.minimum(events.end_ns, edges[-1]) - edges[0]
-    left = start // width_ns
-    own_end = (left + 1) * width_ns
-    over = np.flatnonzero(end > own_end)
-    many = (end[over] - 1) // width_ns - left[over]
+def cut_at_edges(start_ns: Int64, end_ns: Int64, zero_ns: int, width_ns: int) -> Pieces:
+    """Cut events where buckets end.
+
+    Parameters
+    ----------
+    start_ns, end_ns : ndarray of int64, shape (n,)
+        Events, none before `zero_ns`.
+    zero_ns, width_ns : int
+        Start of bucket 0, and width of all.
+
+    Examples
+    --------
+    >>> cut_at_edges(np.array([12, 15]), np.array([14, 25]), 10, 8)
+    Pieces(bucket=array([0, 0, 1]), time_ns=array([2, 3, 7]), owner=array([1]))
+    """
+    left = (start_ns - zero_ns) // width_ns
+    own_end = zero_ns + (left + 1) * width_ns
+    over = np.flatnonzero(end_ns > own_end)
+    many = (end_ns[over] - 1 - zero_ns) // width_ns - left[over]
     owner = np.repeat(over, many)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(many) - many, many)
     bucket = left[owner] + 1 + within
-    opens = bucket * width_ns
-    rest = np.minimum(end[owner], opens + width_ns) - opens
-    return _Pieces(
+    opens = zero_ns + bucket * width_ns
+    rest = np.minimum(end_ns[owner], opens + width_ns) - opens
+    return Pieces(
         np.concatenate((left, bucket)),
-        np.concatenate((np.minimum(end, own_end) - start, rest)),
+        np.concatenate((np.minimum(end_ns, own_end) - start_ns, rest)),
         owner,
     )
 
 
-def _by(code: Int64, codes: int, pieces: _Pieces, count: int) -> Int64:
+def _by(code: Int64, codes: int, pieces: Pieces, count: int) -> Int64:
     place = code * count + pieces.bucket
     # Sums of a bucket stay far below 2^53, so float64 counts them exactly.
     summed = np.bincount(place, weights=pieces.time_ns, minlength=codes * count)
@@ -275,11 +293,12 @@ def _by(code: Int64, codes: int, pieces: _Pieces, count: int) -> Int64:
 
 def _merged(times: Int64, into: tuple[int, ...]) -> Int64:
     found = np.zeros((max(into) + 1, times.shape[1]), np.int64)
-    np.add.at(found, np.array(into), times)
+    for code, own in zip(into, times, strict=True):
+        found[code] += own
     return found
 
 
-def _longest(events: Columns, pieces: _Pieces, count: int) -> Int64:
+def _longest(events: Columns, pieces: Pieces, count: int) -> Int64:
     """Give the longest event that reaches into each bucket."""
     found = np.zeros(count, np.int64)
     length = events.end_ns - events.start_ns

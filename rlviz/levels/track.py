@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rlviz.levels.groups import Groups
     from rlviz.levels.pyramid import Level
+    from rlviz.levels.strip import Facet
     from rlviz.run.run import Run
 
     Int64 = NDArray[np.int64]
@@ -105,19 +106,30 @@ class Track:
         width_ns : int
             Buckets have the greatest power of two that is not above.
         """
+        held = self.held_buckets(start_ns, end_ns, width_ns)
+        if held is not None:
+            return held
+        width = 1 << (width_ns.bit_length() - 1)
+        first = start_ns // width
+        count = -(-end_ns // width) - first
+        own = self.inside(first * width, (first + count) * width)
+        return level_of(tally(self._columns(own), self.coverage, width, first, count))
+
+    def held_buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level | None:
+        """Give the buckets of a window from the coarsest level that is fine enough, if one is."""
         level = self.pyramid.at(width_ns)
         if level is None:
-            return self.fresh_buckets(start_ns, end_ns, 1 << (width_ns.bit_length() - 1))
+            return None
         first = min(max(start_ns // level.width_ns - level.first, 0), len(level))
         last = min(max(-(-end_ns // level.width_ns) - level.first, first), len(level))
         return level[first:last]
 
-    def fresh_buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level:
-        """Aggregate the events that reach into the buckets of a window."""
-        first = start_ns // width_ns
-        count = -(-end_ns // width_ns) - first
-        own = self.inside(first * width_ns, (first + count) * width_ns)
-        return level_of(tally(self._columns(own), self.coverage, width_ns, first, count))
+    def facet(self, facet: Facet, own: Int64) -> UInt8:
+        """Tell of some events what they were for, what they are, or the group of their names."""
+        if facet == "code":
+            return self.code[own]
+        table = self.groups.kind_of_name if facet == "kind" else self.groups.of_name
+        return table[self.name[own]]
 
     def _columns(self, own: slice | Int64) -> Columns:
         name, groups = self.name[own], self.groups

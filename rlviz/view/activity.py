@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.levels.coverage import Coverage
-    from rlviz.levels.query import Strip, View, ZoomableRun
+    from rlviz.levels.query import View, ZoomableRun
+    from rlviz.levels.track import Track
     from rlviz.view.scene import Row
 
     UInt8 = NDArray[np.uint8]
@@ -56,8 +56,9 @@ def draw_activity(run: ZoomableRun, rows: Sequence[Row], view_ns: tuple[int, int
     shown = {row.row: row for row in rows if row.row in run.tracks}
     at_most = max(min(_BARS_OF_ROW, _BARS // max(len(shown), 1)) // 2, 1)
     view = run.view(*view_ns, at_most, rows=shown)
+    pixel_ns = max((view_ns[1] - view_ns[0]) // at_most, 1)
     drawn = [
-        _strip(shown[strip.row], strip, run.tracks[strip.row].coverage, view_ns)
+        _buckets(shown[strip.row], run.tracks[strip.row], view_ns, pixel_ns)
         for strip in view.strips
     ]
     drawn += [_events(shown, view, run.groups.kind_of_name)]
@@ -88,16 +89,16 @@ def _events(rows: Mapping[int, Row], view: View, kind_of_name: UInt8) -> Bars:
     )
 
 
-def _strip(row: Row, strip: Strip, coverage: Coverage, view_ns: tuple[int, int]) -> Bars:
-    buckets = strip.buckets
+def _buckets(row: Row, track: Track, view_ns: tuple[int, int], pixel_ns: int) -> Bars:
+    buckets = track.buckets(*view_ns, pixel_ns)
     held = np.flatnonzero(buckets.count)
-    left = strip.start_ns + held * strip.width_ns
-    right = left + strip.width_ns
+    left = (buckets.first + held) * buckets.width_ns
+    right = left + buckets.width_ns
     busy_ns = buckets.busy_ns[held].astype(np.int64)
     # Only buckets at the ends of the view are cut by them.
     cut = np.flatnonzero((left < view_ns[0]) | (right > view_ns[1]))
     left, right = np.maximum(left, view_ns[0]), np.minimum(right, view_ns[1])
-    busy_ns[cut] = coverage.until(right[cut]) - coverage.until(left[cut])
+    busy_ns[cut] = track.coverage.until(right[cut]) - track.coverage.until(left[cut])
     # What is there at all stays visible, be it a hundredth of its bucket.
     height = np.maximum(busy_ns / (right - left), _LEAST_HEIGHT)
     return Bars(

@@ -142,8 +142,8 @@ class Detail:
 def _strips(view: View) -> list[bytes]:
     return [
         b"".join(strip.coverage.tobytes() for strip in view.strips),
-        b"".join(COLOR_OF_CODE[strip.buckets.code].tobytes() for strip in view.strips),
-        b"".join(strip.buckets.count.tobytes() for strip in view.strips),
+        b"".join(COLOR_OF_CODE[strip.code].tobytes() for strip in view.strips),
+        b"".join(strip.count.tobytes() for strip in view.strips),
     ]
 
 

@@ -68,15 +68,15 @@ def test_buckets_are_those_that_a_kernel_would_send(
     for got, wanted in zip(sent, view.strips, strict=True):
         assert (got["row"], got["width"]) == (wanted.row, wanted.width_ns / 1e9)
         lead = round((wanted.start_ns / 1e9 - got["start"]) / got["width"])
-        own = slice(lead, lead + len(wanted.buckets.code))
-        some = wanted.buckets.count > 0
-        for key, column in (("coverage", wanted.coverage), ("count", wanted.buckets.count)):
+        own = slice(lead, lead + len(wanted.code))
+        some = wanted.count > 0
+        for key, column in (("coverage", wanted.coverage), ("count", wanted.count)):
             column_sent = np.array(got[key])
             np.testing.assert_array_equal(column_sent[own], column)
             assert column_sent.sum() == column.sum()
         color = np.array(got["color"])[own]
-        timed = some & (wanted.buckets.code != 255)
-        same = color[timed] == COLOR_OF_CODE[wanted.buckets.code][timed]
+        timed = some & (wanted.code != 255)
+        same = color[timed] == COLOR_OF_CODE[wanted.code][timed]
         # Of two activities with equal time either may tell.
         assert same.mean() > 0.999
 

@@ -51,8 +51,8 @@ def test_buckets_are_those_of_the_runs_own_view(timeline: Timeline, detail: Deta
         assert row == strip.row
         assert (left, width) == (strip.start_ns / 1e9, strip.width_ns / 1e9)
         np.testing.assert_array_equal(coverage[own], strip.coverage)
-        np.testing.assert_array_equal(count[own], strip.buckets.count)
-        np.testing.assert_array_equal(color[own], COLOR_OF_CODE[strip.buckets.code])
+        np.testing.assert_array_equal(count[own], strip.count)
+        np.testing.assert_array_equal(color[own], COLOR_OF_CODE[strip.code])
     assert at == len(coverage) == len(color) == len(count)
     assert all(len(column) == 0 for column in columns[3:8])
 
