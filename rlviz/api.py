@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
 
-from rlviz.errors import NoReports, RlvizError
+from rlviz.errors import NoReports, RlvizError, name_of
 from rlviz.levels.query import ZoomableRun
 from rlviz.reports.export import export_capture
 from rlviz.reports.find import find
@@ -85,7 +85,7 @@ def load(
     _check_roles(reports)
     names = read_rules(rules)
     found, errors = find(reports)
-    failures = [(error.path.name, error) for error in errors]
+    failures = [(name_of(error.path), error) for error in errors]
     read: list[Report] = []
     for report in tqdm(found, desc="reading reports", unit="report", leave=False, delay=1):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 __all__ = [
@@ -12,7 +13,25 @@ __all__ = [
     "RlvizError",
     "UnfinishedCapture",
     "UnreadableReport",
+    "name_of",
+    "written",
 ]
+
+
+def written(path: Path | str) -> str:
+    r"""Write a path as text that any encoding can take: a file's name may be any bytes.
+
+    Examples
+    --------
+    >>> written("worker\udcff.sqlite")
+    'worker\\xff.sqlite'
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def name_of(path: Path | str) -> str:
+    """Give the name of a file as `written` has it."""
+    return written(Path(path).name)
 
 
 class RlvizError(Exception):
@@ -42,7 +61,7 @@ class RlvizError(Exception):
 
     def __str__(self) -> str:
         # Only the file's own name: a message ends up in logs and pages, the folder is private.
-        head = f"{self.path.name}: {self.problem}"
+        head = f"{name_of(self.path)}: {self.problem}"
         return f"{head}\n{self.remedy}" if self.remedy else head
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from rlviz.errors import RlvizError, UnfinishedCapture
+from rlviz.errors import RlvizError, UnfinishedCapture, written
 
 __all__ = ["Found", "Reports", "Source", "find"]
 
@@ -31,7 +31,7 @@ class Found:
     path : Path
         An export, or a capture (``.nsys-rep``) that has no newer export beside it.
     key : str
-        Its name in the run: the path below the folder that all found reports share.
+        Its name in the run: the path below the folder that all found reports share, as text.
     role : str or None
         Role that the caller gave.
     """
@@ -86,7 +86,8 @@ def find(reports: Reports) -> tuple[list[Found], list[RlvizError]]:
                 seen.add(_identity(export))
                 roles[export] = role
     shared = _shared_folder(roles)
-    found = [Found(path, path.relative_to(shared).as_posix(), roles[path]) for path in roles]
+    keys = {path: written(path.relative_to(shared).as_posix()) for path in roles}
+    found = [Found(path, keys[path], role) for path, role in roles.items()]
     return sorted(found, key=lambda report: report.key), errors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rlviz.errors import NotAnExport, UnreadableReport
+from rlviz.errors import NotAnExport, UnreadableReport, name_of
 from rlviz.reports.activity import read_copies, read_graphs, read_kernels
 from rlviz.reports.database import Database, open_database
 from rlviz.reports.gpu_rows import GRAPH, read_gpu_rows
@@ -75,7 +75,7 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
         return Report(
             path=path,
             stamp=stamp,
-            key=key or path.name,
+            key=key or name_of(path),
             role=role,
             start=start,
             identity=read_identity(database),

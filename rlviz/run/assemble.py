@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
-from rlviz.errors import ExportNeeded, NotAnExport, RlvizError, UnfinishedCapture
+from rlviz.errors import ExportNeeded, NotAnExport, RlvizError, UnfinishedCapture, written
 from rlviz.reports.gpu_rows import KERNEL
 from rlviz.reports.report import Diagnostic
 from rlviz.run.capture import captured_by_lane
@@ -240,7 +240,7 @@ def _reports_frame(
         records.append(
             (
                 report.key,
-                str(report.path),
+                written(report.path),
                 hosts[index].label,
                 [w.pid for w in own if w.pid is not None],
                 "+".join(roles) or "unknown",
@@ -255,7 +255,7 @@ def _reports_frame(
             )
         )
     for key, error in failures:
-        records.append((key, str(error.path), *[None] * 15, "unreadable"))
+        records.append((key, written(error.path), *[None] * 15, "unreadable"))
     return pl.DataFrame(records, schema=schema("reports"), orient="row").sort("report")
 
 
