@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 __all__ = [
@@ -24,9 +23,9 @@ def written(path: Path | str) -> str:
     Examples
     --------
     >>> written("worker\udcff.sqlite")
-    'worker\\xff.sqlite'
+    'worker\\udcff.sqlite'
     """
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def name_of(path: Path | str) -> str:
@@ -55,8 +54,8 @@ class RlvizError(Exception):
 
     def __init__(self, path: Path | str, problem: str, remedy: str = "") -> None:
         self.path = Path(path)
-        self.problem = problem
-        self.remedy = remedy
+        self.problem = written(problem)
+        self.remedy = written(remedy)
         super().__init__(path, problem, remedy)
 
     def __str__(self) -> str:
