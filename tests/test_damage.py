@@ -16,7 +16,7 @@ from tests.small_reports import pids, refused, write
 if TYPE_CHECKING:
     from pathlib import Path
 
-ODD = os.fsdecode(b"worker_\udcff.sqlite")
+ODD = os.fsdecode(b"worker_\xff.sqlite")
 
 
 @pytest.fixture
