@@ -14,6 +14,7 @@ from rlviz.levels.query import ZoomableRun
 from rlviz.reports.export import export_capture
 from rlviz.reports.find import find
 from rlviz.reports.read import read_report
+from rlviz.run.anonymize import anonymous
 from rlviz.run.assemble import assemble
 from rlviz.run.rulebook import read_rules
 from rlviz.run.rules import ROLES
@@ -41,6 +42,7 @@ def load(
     rules: RuleSource | None = None,
     iteration_marker: str | None = None,
     offsets: Mapping[str, float] | None = None,
+    anonymize: bool = False,
 ) -> ZoomableRun:
     """Load the reports of one run; nothing is displayed, no input is changed.
 
@@ -59,6 +61,9 @@ def load(
     offsets : mapping of str to float, optional
         Seconds to add to the times of a host or of a report, by its name in ``run.reports``: for
         clocks that are wrong, and that nothing in the reports corrects.
+    anonymize : bool
+        Replace the names of hosts, users, GPUs and files wherever they stand, for what is to be
+        shown to strangers.
 
     Returns
     -------
@@ -94,6 +99,9 @@ def load(
             failures.append((report.key, error))
     if not read:
         raise _none_read(reports, failures)
+    if anonymize:
+        named = anonymous(read, failures)
+        read, failures, offsets = named.reports, named.failures, named.offsets(offsets)
     return assemble(read, failures, names, iteration_marker, offsets, made=ZoomableRun)
 
 
@@ -103,6 +111,7 @@ def show(
     rules: RuleSource | None = None,
     iteration_marker: str | None = None,
     offsets: Mapping[str, float] | None = None,
+    anonymize: bool = False,
 ) -> Timeline:
     """Show the timeline of a run, in a notebook.
 
@@ -110,7 +119,7 @@ def show(
     ----------
     reports : ZoomableRun, or what `load` takes
         The run.
-    rules, iteration_marker, offsets
+    rules, iteration_marker, offsets, anonymize
         As for `load`; a run has its own already.
 
     Returns
@@ -126,7 +135,13 @@ def show(
     from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
     if not isinstance(reports, ZoomableRun):
-        reports = load(reports, rules=rules, iteration_marker=iteration_marker, offsets=offsets)
+        reports = load(
+            reports,
+            rules=rules,
+            iteration_marker=iteration_marker,
+            offsets=offsets,
+            anonymize=anonymize,
+        )
     timeline = Timeline(reports)
     timeline._show()
     return timeline

@@ -174,6 +174,9 @@ def export(
             show_default=False,
         ),
     ],
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Replace names of hosts, users, GPUs and files.")
+    ] = False,
 ) -> None:
     """Write the timeline of a run: a page that opens offline in any browser, or a figure.
 
@@ -181,7 +184,7 @@ def export(
     error tells then; 2 it is not.
     """
     with _errors_told():
-        run = _load(reports)
+        run = _load(reports, anonymize=anonymize)
         from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
         written = Timeline(run).save(output)
@@ -193,11 +196,11 @@ def export(
     _tell(str(written))
 
 
-def _load(reports: Sequence[Path]) -> ZoomableRun:
+def _load(reports: Sequence[Path], *, anonymize: bool = False) -> ZoomableRun:
     from rlviz.api import load
 
     # A single file that is no export has an error of its own, a list has not.
-    return load(reports[0] if len(reports) == 1 else list(reports))
+    return load(reports[0] if len(reports) == 1 else list(reports), anonymize=anonymize)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import polars as pl
@@ -154,6 +155,9 @@ class Report:
         report's clock, bad rows are left out.
     diagnostics : tuple of Diagnostic
         What it lacks.
+    spell : callable
+        How its texts and its path are to be written in the run: as they are, unless somebody asked
+        for a run without names.
     """
 
     path: Path
@@ -167,6 +171,7 @@ class Report:
     ranges: pl.DataFrame | None
     marks: pl.DataFrame | None
     diagnostics: tuple[Diagnostic, ...] = ()
+    spell: Callable[[str], str] = str
 
     @property
     def gpu_rows(self) -> int:

@@ -240,7 +240,7 @@ def _reports_frame(
         records.append(
             (
                 report.key,
-                written(report.path),
+                report.spell(written(report.path)),
                 hosts[index].label,
                 [w.pid for w in own if w.pid is not None],
                 "+".join(roles) or "unknown",

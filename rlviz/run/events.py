@@ -57,7 +57,7 @@ class Events:
         self._codes: dict[str, int] = {}
         self._places = _Places(workers, lanes)
         self.workers = tuple(lane.worker for lane in lanes)
-        self._recodes = [self._recode(report.names) for report in reports]
+        self._recodes = [self._recode(report, report.names) for report in reports]
         self.parts = tuple(
             part
             for index, report in enumerate(reports)
@@ -103,8 +103,8 @@ class Events:
         """Look codes up in `names`; null stays null."""
         return lookup(self.names, codes)
 
-    def _recode(self, texts: Sequence[str]) -> pl.Series:
-        codes = [self._codes.setdefault(text, len(self._codes)) for text in texts]
+    def _recode(self, report: Report, texts: Sequence[str]) -> pl.Series:
+        codes = [self._codes.setdefault(report.spell(t), len(self._codes)) for t in texts]
         return pl.Series(codes, dtype=pl.Int32)
 
     def _details(self, kind: Detail) -> pl.DataFrame:
@@ -115,7 +115,7 @@ class Events:
             frame, texts = read_details(report, kind)
             if frame is not None:
                 placed = self._places.of_activity(index, report, frame)
-                parts.append(_shift(placed, self._offsets_ns[index], self._recode(texts)))
+                parts.append(_shift(placed, self._offsets_ns[index], self._recode(report, texts)))
         return _sorted(kind, parts)
 
     def _annotations(
@@ -138,7 +138,7 @@ class Events:
     def _threads(self, report: Report) -> pl.DataFrame:
         named = report.identity.threads
         return pl.DataFrame(
-            {"thread": list(named), "thread_name": self._recode(list(named.values()))},
+            {"thread": list(named), "thread_name": self._recode(report, list(named.values()))},
             schema={"thread": pl.Int64, "thread_name": pl.Int32},
         )
 
