@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 import rlviz
-from rlviz.errors import NotAnExport
+from rlviz.errors import NotAnExport, UnreadableReport
+from rlviz.reports.database import open_database
 from rlviz.view.compose import compose
+from rlviz.view.held import hold
 from rlviz.view.page import page
+from tests.exports import Export
 from tests.small_reports import pids, refused, write
+from tests.test_schemas import alter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,3 +50,64 @@ def test_a_bad_file_of_such_a_name_is_named_and_keeps_no_other_from_loading(odd:
     run = rlviz.load(odd.parent)
     assert pids(run) == [1]
     assert {r"worker_\udcff.sqlite", r"\udcff.qdstrm"} < set(run.reports["report"])
+
+
+def test_a_page_that_is_cut_off_while_texts_are_read_is_an_error_of_ours(tmp_path: Path) -> None:
+    with Export(tmp_path / "w.sqlite") as export:
+        for number in range(2_000):
+            export.push_pop(number, number + 1, f"a range of its own {number}")
+    with sqlite3.connect(tmp_path / "w.sqlite") as connection:
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'NVTX_EVENTS'"
+        ).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    with open_database(tmp_path / "w.sqlite") as database:
+        with (tmp_path / "w.sqlite").open("r+b") as file:
+            file.seek((root - 1) * size)
+            file.write(b"\xaa" * size)
+        with pytest.raises(UnreadableReport):
+            database.texts("NVTX_EVENTS", "text")
+
+
+@pytest.mark.parametrize("time", [2**63 - 1, -(2**63), 2**60])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("ANALYSIS_DETAILS", "duration"),
+        ("ANALYSIS_DETAILS", "startTime"),
+        ("TARGET_INFO_SESSION_START_TIME", "utcEpochNs"),
+        ("TARGET_INFO_SESSION_START_TIME", "systemClockNs"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "end"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "start"),
+        ("NVTX_EVENTS", "start"),
+        ("NVTX_EVENTS", "end"),
+    ],
+)
+@pytest.mark.parametrize("window", [True, False])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_no_time_however_extreme_overflows(
+    tmp_path: Path, time: int, table: str, column: str, window: bool
+) -> None:
+    for pid in (1, 2):
+        path = write(tmp_path / f"{pid}.sqlite", pid, duration_ns=1000 if window else None)
+        if pid == 2:
+            with suppress(sqlite3.OperationalError):  # such a table is not in the report
+                alter(path, f"UPDATE {table} SET {column} = {time}")
+    run = rlviz.load(tmp_path)
+    hold(run, compose(run))
+    run.summary()
+    assert len(run.findings) >= 0
+    assert 1 in pids(run)
+
+
+def test_a_page_leaves_out_events_that_are_too_far_apart_to_be_written(tmp_path: Path) -> None:
+    day = 24 * 3_600_000_000_000
+    with Export(tmp_path / "w.sqlite", duration_ns=10 * day) as export:
+        export.gpu("a-gpu", "0000:19:00.0")
+        export.kernel(100, 200)
+        export.kernel(9 * day, 9 * day + 100)
+    run = rlviz.load(tmp_path)
+    held = hold(run, compose(run))
+    assert held.json is None
+    assert "more than three days" in held.left_out

@@ -119,7 +119,7 @@ class Database:
             # SQLite's own decoding calls no Python, but gives up at the first broken text.
             self.connection.text_factory = str
             return _encode(chain.from_iterable(self.connection.execute(query)))
-        except sqlite3.OperationalError:
+        except _FAILURES:
             self.connection.text_factory = _lenient
             with self._reading():
                 return _encode(chain.from_iterable(self.connection.execute(query)))

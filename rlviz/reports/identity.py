@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rlviz.reports.communicators import read_communicators
 from rlviz.reports.report import Gpu, Identity, Start
+from rlviz.reports.table import LONGEST_NS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,16 +47,17 @@ SELECT substr(value, length(:head) + 1) FROM META_DATA_CAPTURE
 WHERE name LIKE '%ENVIRONMENT_VARIABLE' AND substr(value, 1, length(:head)) = :head LIMIT 1
 """
 _THREAD_NAME_EVENT = 39
+_LATEST_NS = 1 << 62  # in the year 2116; differences of two such times are no overflow
 
 
 def read_start(database: Database) -> Start:
     """Read when the collection started and how long it lasted."""
     session = "TARGET_INFO_SESSION_START_TIME"
     return Start(
-        utc_ns=_integer(database, session, "utcEpochNs"),
-        launch_delay_ns=_integer(database, "ANALYSIS_DETAILS", "startTime"),
-        system_clock_ns=_integer(database, session, "systemClockNs"),
-        duration_ns=_integer(database, "ANALYSIS_DETAILS", "duration"),
+        utc_ns=_time(database, session, "utcEpochNs", _LATEST_NS),
+        launch_delay_ns=_time(database, "ANALYSIS_DETAILS", "startTime", _LATEST_NS),
+        system_clock_ns=_time(database, session, "systemClockNs", _LATEST_NS),
+        duration_ns=_time(database, "ANALYSIS_DETAILS", "duration", LONGEST_NS),
     )
 
 
@@ -77,13 +79,15 @@ def read_identity(database: Database) -> Identity:
     )
 
 
-def _integer(database: Database, table: str, column: str) -> int | None:
+def _time(database: Database, table: str, column: str, most: int) -> int | None:
+    """Read a time; one that cannot be is as good as none."""
     if not database.has(table, column):
         return None
     rows = database.rows(
         f'SELECT "{column}" FROM "{table}" WHERE typeof("{column}") = \'integer\' LIMIT 1'
     )
-    return int(str(rows[0][0])) if rows else None
+    time = int(str(rows[0][0])) if rows else 0
+    return time if 0 < time <= most else None
 
 
 def _metadata(database: Database, key: str) -> str | None:

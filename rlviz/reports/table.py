@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["UNNAMED", "Faults", "Names", "Window", "missing_columns", "nullable"]
+__all__ = ["LONGEST_NS", "UNNAMED", "Faults", "Names", "Window", "missing_columns", "nullable"]
 
 UNNAMED = "<unnamed>"
 
 # GPU times are converted to the CPU's clock and may pass the window's limits by a little; further
 # out than this, a row tells of another clock or of nothing.
 _SLACK_NS = 5_000_000_000
+
+LONGEST_NS = 1 << 53
+"""No capture is longer: 104 days, as far as a browser counts in nanoseconds."""
 
 
 class Names:
@@ -68,7 +71,7 @@ class Window:
     def far_outside(self, start: Int64, end: Int64) -> Flags:
         """Tell which rows begin or end where this capture cannot have seen them."""
         if self.duration_ns is None:
-            return np.zeros(len(start), np.bool_)
+            return (start < -LONGEST_NS) | (end > LONGEST_NS)
         return (start < -_SLACK_NS) | (end > self.duration_ns + _SLACK_NS)
 
 

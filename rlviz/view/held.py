@@ -26,7 +26,7 @@ __all__ = ["DEFAULT_MB", "Held", "hold"]
 DEFAULT_MB = 6.0
 """A page grows by so much at most: about a million events."""
 
-# No event of the first microsecond lies further from the next than 2^48 ns, which is three days.
+# Differences of times are less than 2^48 ns, which is three days.
 _TIME_BYTES = 6
 _NAME_BYTES = 4
 
@@ -64,7 +64,11 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
     """
     tracks = list(run.tracks.values())
     ranges = PlacedRanges.of(run, scene.rows, len(scene.names) - UNNAMED).all()
-    first_ns = min((int(track.start_ns[0]) for track in tracks if len(track.start_ns)), default=0)
+    spans = [(int(t.start_ns[0]), int(t.end_ns.max())) for t in tracks if len(t.start_ns)]
+    first_ns = min((start for start, _ in spans), default=0)
+    events = sum(len(track.start_ns) for track in tracks)
+    if any(end - first_ns >= 1 << 8 * _TIME_BYTES for _, end in spans):
+        return Held(None, _left_out(events, len(ranges.left), "they span more than three days"))
     planes = [
         *(_planes(np.diff(t.start_ns, prepend=first_ns), _TIME_BYTES) for t in tracks),
         *(_planes(t.end_ns - t.start_ns, _TIME_BYTES) for t in tracks),
@@ -73,9 +77,9 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
         *(_planes(getattr(ranges, f.name).astype(np.float64), 8) for f in fields(Overlays)),
     ]
     packed = base64.b64encode(gzip.compress(b"".join(planes), mtime=0)).decode()
-    events = sum(len(track.start_ns) for track in tracks)
     if len(packed) > budget_mb * 1e6:
-        return Held(None, _left_out(events, len(ranges.left), len(packed) / 1e6, budget_mb))
+        why = f"they need {len(packed) / 1e6:.1f} MB, and it was saved with detail={budget_mb:g}"
+        return Held(None, _left_out(events, len(ranges.left), why))
     used = [track.name for track in tracks]
     used += [ranges.name, ranges.domain, ranges.thread]
     facts: dict[str, Any] = {
@@ -95,8 +99,7 @@ def _planes(column: NDArray[Any], size: int) -> bytes:
     return np.ascontiguousarray(each.reshape(-1, 8)[:, :size].T).tobytes()
 
 
-def _left_out(events: int, ranges: int, needed_mb: float, budget_mb: float) -> str:
+def _left_out(events: int, ranges: int, why: str) -> str:
     return (
-        f"This page leaves out its {events:,} single GPU events and {ranges:,} exact ranges: they "
-        f"need {needed_mb:.1f} MB, and it was saved with detail={budget_mb:g}."
+        f"This page leaves out its {events:,} single GPU events and {ranges:,} exact ranges: {why}."
     )
