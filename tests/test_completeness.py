@@ -230,6 +230,18 @@ def test_a_run_of_8_with_3_broken_reports_has_5_rows_and_names_3(tmp_path: Path,
         assert "no-training-gpus" in run.diagnostics["kind"]
     else:  # two GPUs are left: the others are missed, and known to be
         assert told(run, "missing-ranks")[0]["count"] == 3
+        (unread,) = told(run, "unread-reports")
+        assert unread["count"] == 3
+        assert "generation" in unread["message"]
+        left = summary.filter(pool="generation")
+        null = [*of_both, "active_ns", "tail_ns", "straggler_ns", "straggler_row"]
+        assert all(left[column].is_null().all() for column in null)
+        assert set(left["gpus"]) == {2}
+        assert left["busy_ns"].null_count() == 0
+        assert summary.filter(pool="training")["active_ns"].null_count() == 0
+        of_gpus = run.summary(by="gpu")
+        assert of_gpus["busy_ns"].null_count() == 0
+        assert of_gpus["row"].n_unique() == 5
     assert run.findings["kind"][0] == "incomplete-trace"
 
 

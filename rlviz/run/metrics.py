@@ -21,6 +21,7 @@ from rlviz.run.stragglers import (
     TrainingStragglers,
     generation_straggler,
 )
+from rlviz.run.unread import UNREAD, unread_pools
 from rlviz.run.within import within
 
 if TYPE_CHECKING:
@@ -85,7 +86,12 @@ class Metrics:
     @cached_property
     def pools(self) -> Pools:
         """Activity of both pools."""
-        return Pools(self.gpus, self._refits)
+        return Pools(self.gpus, self._refits, self.unread)
+
+    @cached_property
+    def unread(self) -> dict[str, int]:
+        """How many reports of each pool are there and could not be read."""
+        return unread_pools(self._reports, self._rules)
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -95,13 +101,15 @@ class Metrics:
     @cached_property
     def generation_stragglers(self) -> tuple[GenerationStraggler | None, ...]:
         """Generation GPU that ends the segment last, by iteration; None: unknown."""
-        if any(gpu.unknown for gpu in self.generation_gpus):
+        if "generation" in self.unread or any(gpu.unknown for gpu in self.generation_gpus):
             return (None,) * len(self.iterations)
         return tuple(generation_straggler(i, self.row_of_lane) for i in self.iterations)
 
     @cached_property
     def training_stragglers(self) -> tuple[TrainingStraggler | str, ...]:
         """Training GPU that the others wait for, by iteration, or why there is none."""
+        if "training" in self.unread:
+            return (UNREAD,) * len(self.iterations)
         found = TrainingStragglers(self._events, self._rows, self.phases, self._rules)
         return tuple(found.of(iteration) for iteration in self.iterations)
 
@@ -110,7 +118,7 @@ class Metrics:
         """Time in the segment with fewer than half of the generation GPUs busy; None: unknown."""
         gpus = self.generation_gpus
         segments = [iteration.segment_span for iteration in self.iterations]
-        if not gpus or any(gpu.unknown for gpu in gpus):
+        if not gpus or "generation" in self.unread or any(gpu.unknown for gpu in gpus):
             return (None,) * len(segments)
         busy = half_busy(gpus)
         return tuple(

@@ -11,10 +11,11 @@ import numpy as np
 from rlviz.run.gpu_time import LOST_GRAPHS
 from rlviz.run.intervals import clip, intersection, subtraction, total, union
 from rlviz.run.thresholds import CLOSED_NS
+from rlviz.run.unread import UNREAD
 from rlviz.run.within import closed, how_many, integral, joined, within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -75,6 +76,8 @@ class Pools:
         All rows of the chart; those that are no GPU do not count.
     refits : sequence of Refit
         All refits of the run: what happens in them is nobody's activity.
+    unread : collection of str
+        Pools with reports that could not be read: how long they were active is unknown.
 
     Attributes
     ----------
@@ -84,7 +87,9 @@ class Pools:
     reasons : dict of str to str
     """
 
-    def __init__(self, gpus: Sequence[GpuTime], refits: Sequence[Refit]) -> None:
+    def __init__(
+        self, gpus: Sequence[GpuTime], refits: Sequence[Refit], unread: Collection[str] = ()
+    ) -> None:
         self._gpus = {
             pool: [gpu for gpu in gpus if gpu.pool == pool and gpu.is_gpu] for pool in _OTHER
         }
@@ -99,6 +104,8 @@ class Pools:
                 self.reasons[pool] = NO_GPUS[pool]
             elif any(gpu.unknown for gpu in members):
                 self.reasons[pool] = LOST_GRAPHS
+            elif pool in unread:
+                self.reasons[pool] = UNREAD
         self.active: dict[str, Spans | None] = {
             pool: None if pool in self.reasons else self._active(members)
             for pool, members in self._gpus.items()

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from rlviz.reports.gpu_rows import KERNEL
+from rlviz.run.collectives import TOGETHER
 from rlviz.run.intervals import clip
 
 if TYPE_CHECKING:
@@ -133,11 +134,14 @@ class TrainingStragglers:
         """Find the straggler of an iteration's training, or tell why there is none.
 
         Collectives are matched by order and name over the ranks that left reports. All end
-        together, so only their starts tell: who starts last, keeps the others waiting.
+        together, so only their starts tell: who starts last, keeps the others waiting. Those that
+        do not end together are of different communicators, and wait for nobody in the other.
         """
         if iteration.train is None:
             return "no-training-range"
-        found = {lane: self._starts(lane, iteration.train) for lane in self._row_of_lane}
+        if not self._row_of_lane:
+            return "no-gpu-rows"
+        found = {lane: self._spans(lane, iteration.train) for lane in self._row_of_lane}
         lanes = [lane for lane, by_name in found.items() if by_name]
         if len(lanes) < 2:
             return "one-rank"
@@ -145,16 +149,17 @@ class TrainingStragglers:
         # A name that the ranks do not use equally often cannot be matched by order.
         names = [
             name
-            for name, starts in first.items()
-            if all(len(found[lane].get(name, ())) == len(starts) for lane in lanes)
+            for name, spans in first.items()
+            if all(len(found[lane].get(name, _NONE)) == len(spans) for lane in lanes)
         ]
         if not names:
             return "no-matched-collectives"
-        starts = np.stack([np.concatenate([found[lane][n] for n in names]) for lane in lanes])
-        return _charge(starts, [self._row_of_lane[lane] for lane in lanes])
+        spans = np.stack([np.concatenate([found[lane][n] for n in names]) for lane in lanes])
+        rows = [self._row_of_lane[lane] for lane in lanes]
+        return _charge(spans[:, :, 0], spans[:, :, 1], rows) or "no-matched-collectives"
 
-    def _starts(self, lane: int, train: Span) -> dict[int, Int64]:
-        """Find the starts of a rank's collectives inside its own training ranges, by name."""
+    def _spans(self, lane: int, train: Span) -> dict[int, Int64]:
+        """Find starts and ends of a rank's collectives inside its own training ranges, by name."""
         own = clip(*self._phases.get(lane, {}).get("training", _NEVER), *train)
         if not len(own[0]):
             return {}
@@ -162,13 +167,40 @@ class TrainingStragglers:
         for start, end, name in self._collectives.get(lane, []):
             inside = (start >= own[0][0]) & (end <= own[1][-1])
             for code in np.unique(name[inside]):
-                found.setdefault(int(code), []).append(start[inside & (name == code)])
-        return {code: np.sort(np.concatenate(parts)) for code, parts in found.items()}
+                own_code = inside & (name == code)
+                spans = np.stack((start[own_code], end[own_code]), axis=1)
+                found.setdefault(int(code), []).append(spans)
+        both = {code: np.concatenate(parts) for code, parts in found.items()}
+        return {code: spans[np.argsort(spans[:, 0])] for code, spans in both.items()}
 
 
-def _charge(starts: Int64, rows: Sequence[int]) -> TrainingStraggler:
-    spread = starts.max(axis=0) - starts.min(axis=0)
-    last = starts.argmax(axis=0)
+def _charge(starts: Int64, ends: Int64, rows: Sequence[int]) -> TrainingStraggler | None:
+    """Charge the spread of every collective to the rank that starts it last.
+
+    Parameters
+    ----------
+    starts, ends : ndarray of int64, shape (ranks, collectives)
+        Of the k-th collective on each rank.
+    rows : sequence of int
+        Row of each rank.
+
+    Returns
+    -------
+    TrainingStraggler or None
+        None where no two ranks end a collective together.
+    """
+    communicator = _communicators(ends)
+    spreads, lasts = [], []
+    for number in range(int(communicator.max()) + 1):
+        inside = communicator == number
+        several = inside.sum(axis=0) > 1
+        own, members = starts[:, several], inside[:, several]
+        latest = np.where(members, own, _FIRST)
+        spreads.append(latest.max(axis=0) - np.where(members, own, _LAST).min(axis=0))
+        lasts.append(latest.argmax(axis=0))
+    spread, last = np.concatenate(spreads), np.concatenate(lasts)
+    if not len(spread):
+        return None
     charged = [int(spread[last == place].sum()) for place in range(len(rows))]
     worst = int(np.argmax(charged))
     own = spread[last == worst]
@@ -179,10 +211,20 @@ def _charge(starts: Int64, rows: Sequence[int]) -> TrainingStraggler:
         row=rows[worst],
         charged_ns=charged[worst],
         times_last=len(own),
-        matched=starts.shape[1],
+        matched=len(spread),
         late_median_ns=int(np.median(own)) if len(own) else 0,
         charged_by_row_ns=by_row,
     )
+
+
+def _communicators(ends: Int64) -> Int64:
+    """Give a number to each group of ranks that end a collective together."""
+    order = np.argsort(ends, axis=0)
+    apart = np.diff(np.take_along_axis(ends, order, axis=0), axis=0) > TOGETHER.apart_ns
+    number = np.cumsum(np.pad(apart, ((1, 0), (0, 0))), axis=0)
+    found = np.empty_like(ends)
+    np.put_along_axis(found, order, number, axis=0)
+    return found
 
 
 class Stalls:
@@ -239,3 +281,5 @@ class Stalls:
 
 
 _NEVER: Spans = (np.empty(0, np.int64), np.empty(0, np.int64))
+_NONE: Int64 = np.empty((0, 2), np.int64)
+_FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max

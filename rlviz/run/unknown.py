@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rlviz.reports.report import Diagnostic
 from rlviz.run.gpu_time import LOST_GRAPHS
 from rlviz.run.overlap import COLOCATED, NO_GPUS, NOT_CAPTURED
+from rlviz.run.unread import UNREAD
 
 if TYPE_CHECKING:
     from rlviz.reports.report import Severity
@@ -38,6 +39,7 @@ _OF_RUN: dict[str, tuple[Severity, str]] = {
 }
 _STRAGGLER = {
     "one-rank": "only one training rank left a report",
+    "no-gpu-rows": "the training ranks have no GPU rows",
     "no-matched-collectives": "the ranks have no all-reduce or reduce-scatter in common",
 }
 
@@ -59,6 +61,7 @@ def reasons(metrics: Metrics) -> list[Diagnostic]:
         return []
     return [
         *_of_pools(metrics),
+        *_of_unread(metrics),
         *_of_gpus(metrics),
         *_of_refits(metrics),
         *_of_training(metrics),
@@ -73,10 +76,33 @@ def _of_pools(metrics: Metrics) -> list[Diagnostic]:
     outside = sum(overlap.reason == NOT_CAPTURED for overlap in metrics.overlaps)
     if outside:
         message = _OVERLAP + (
-            f"in {outside} iterations one of the pools lies outside of its capture windows."
+            f"in {_counted(outside, 'iteration')} one of the pools lies outside of its capture "
+            "windows."
         )
         found.append(Diagnostic("info", NOT_CAPTURED, message, count=outside))
     return found
+
+
+def _of_unread(metrics: Metrics) -> list[Diagnostic]:
+    alone = {
+        "generation": "active time, tail and straggler of the pool",
+        "training": "active time and straggler of the pool",
+    }
+    return [
+        Diagnostic(
+            "warning",
+            UNREAD,
+            f"{_counted(count, 'report')} of the {pool} pool could not be read: {alone[pool]}, and "
+            "overlap, its GPU-second twin and exposed generation, are unknown, not 0. Sums over "
+            "GPUs are those of the GPUs that were read. Copy or export the reports again.",
+            count=count,
+        )
+        for pool, count in sorted(metrics.unread.items())
+    ]
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _of_gpus(metrics: Metrics) -> list[Diagnostic]:
@@ -98,8 +124,8 @@ def _of_refits(metrics: Metrics) -> list[Diagnostic]:
     if not stalls:
         return []
     message = (
-        f"The stall of {stalls} refits on a GPU is unknown: there is no generation work on both "
-        "sides inside the capture."
+        f"The stall of {_counted(stalls, 'refit')} on a GPU is unknown: there is no generation "
+        "work on both sides inside the capture."
     )
     return [Diagnostic("info", "unknown-stall", message, count=stalls)]
 
@@ -109,6 +135,7 @@ def _of_training(metrics: Metrics) -> list[Diagnostic]:
     for reason, why in _STRAGGLER.items():
         count = sum(one == reason for one in metrics.training_stragglers)
         if count:
-            message = f"The training straggler is unknown in {count} iterations: {why}."
+            where = _counted(count, "iteration")
+            message = f"The training straggler is unknown in {where}: {why}."
             found.append(Diagnostic("info", "unknown-straggler", message, count=count))
     return found
