@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tracemalloc
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -111,3 +112,18 @@ def test_a_page_leaves_out_events_that_are_too_far_apart_to_be_written(tmp_path:
     held = hold(run, compose(run))
     assert held.json is None
     assert "more than three days" in held.left_out
+
+
+def test_a_long_text_that_many_rows_repeat_is_in_memory_once(tmp_path: Path) -> None:
+    long = "x" * 100_000
+    with Export(tmp_path / "w.sqlite") as export:
+        for number in range(600):
+            export.push_pop(number, number + 1, long)
+        export.push_pop(700, 701, None)
+    with open_database(tmp_path / "w.sqlite") as database:
+        tracemalloc.start()
+        codes, texts = database.texts("NVTX_EVENTS", "text", "eventType = 59")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert (codes.tolist(), texts) == ([0] * 600 + [-1], [long])
+    assert peak < 20 * len(long)

@@ -6,11 +6,10 @@ import sqlite3
 import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from rlviz.errors import NotAnExport, RlvizError, UnreadableReport
 from rlviz.reports.btree import read_integers
@@ -29,7 +28,6 @@ __all__ = ["NOT_INTEGER", "NULL", "Database", "open_database"]
 # An error whose text quotes a damaged schema comes as one of decoding.
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
-_CHUNK = 1_000_000
 _EXPORT_AGAIN = "Export it again: nsys export --type sqlite -o {stem}.sqlite {stem}.nsys-rep"
 
 
@@ -174,16 +172,18 @@ def open_database(path: Path) -> Iterator[Database]:
 
 
 def _encode(cells: Iterator[str | None]) -> tuple[Int64, list[str]]:
-    pieces: list[Int64] = []
-    known: dict[str, int] = {}
-    # In chunks, since a trace can hold sixteen million texts of few distinct ones.
-    while chunk := list(islice(cells, _CHUNK)):
-        texts = pl.Series(chunk, dtype=pl.String)
-        distinct = texts.drop_nulls().unique()
-        codes = pl.Series([known.setdefault(t, len(known)) for t in distinct], dtype=pl.Int64)
-        coded = texts.replace_strict(distinct, codes, default=-1, return_dtype=pl.Int64)
-        pieces.append(coded.fill_null(-1).to_numpy())
-    return np.concatenate(pieces) if pieces else np.empty(0, np.int64), list(known)
+    # One at a time: a text that a million rows repeat is in memory once.
+    codes = _Codes({None: -1})
+    coded = np.fromiter(map(codes.__getitem__, cells), np.int64)
+    return coded, [text for text in codes if text is not None]
+
+
+class _Codes(dict["str | None", int]):
+    """Numbers texts as they come."""
+
+    def __missing__(self, text: str | None) -> int:
+        code = self[text] = len(self) - 1
+        return code
 
 
 def _check_header(path: Path) -> None:

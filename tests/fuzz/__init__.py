@@ -1,0 +1,1 @@
+"""Damaged reports by the thousand: each ends in an error of ours or in a chart."""
