@@ -19,7 +19,7 @@ __all__ = ["Case", "build"]
 _NAMES = (
     *("worker_1.sqlite", "vllm_generation_worker_1:4_7.sqlite", "dtensor_policy_worker_2.sqlite"),
     *("a?mode=rw#b%2f.sqlite", "<script>'\".sqlite", "new\nline.sqlite", "byte\udcff.sqlite"),
-    "x" * 248 + ".sqlite",
+    "x" * 240 + ".sqlite",
 )
 _ALTERED_MOST, _BYTES_MOST = 0.55, 0.9
 
@@ -64,7 +64,7 @@ def build(seed: int, number: int, bases: Sequence[Path], folder: Path) -> Case:
     good = None
     if random.random() < 0.3:
         good = folder / "good.sqlite"
-        shutil.copyfile(bases[0], good)
+        shutil.copyfile(bases[base == bases[0]], good)
     whole_folder = good is not None or "folder_that_holds_itself" in damage
     return Case(number, base, path, folder if whole_folder else path, good, damage)
 
