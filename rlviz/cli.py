@@ -25,7 +25,19 @@ __all__ = ["app", "main"]
 _FAILED = 2
 _WIDE = 100_000
 _LONGEST = 2_000
-_NAMED = 3
+_REPORT = {
+    "report": "report",
+    "role": "role",
+    "host": "host",
+    "clock": "clock",
+    "residual": "residual",
+    "anchors": "anchors",
+    "window_s": "window, s",
+    "kernels": "kernels",
+    "ranges": "ranges",
+    "status": "status",
+}
+_NUMBERS = ("anchors", "window, s", "kernels", "ranges")
 
 app = typer.Typer(
     help="One timeline of a whole RL run, from the nsys reports of every worker.",
@@ -148,8 +160,10 @@ def check(reports: Reports) -> None:
     """
     with _errors_told():
         run = _load(reports)
+    from rlviz.run.trust import trust_line
+
     _tell(_summary(run))
-    _tell(run.clock)
+    _tell(trust_line(run))
     _print(_reports_table(run.reports))
     severities = run.diagnostics["severity"].to_list()
     if severities:
@@ -256,43 +270,27 @@ def _summary(run: Run) -> str:
 
 
 def _reports_table(reports: pl.DataFrame) -> Table:
-    table = _table("report", "role", "host", "clock", "window, s", "kernels", "ranges", "status")
-    for name in ("window, s", "kernels", "ranges"):
-        next(c for c in table.columns if c.header == name).justify = "right"
-    for report in reports.to_dicts():
-        start, end = report["window_start_ns"], report["window_end_ns"]
-        window = None if start is None else f"{start / 1e9:.3f} to {end / 1e9:.3f}"
-        cells = [report["report"], report["role"], report["host"], _clock(report), window]
-        cells += [report["kernels"], report["ranges"], report["status"]]
-        table.add_row(*(_cell(cell) for cell in cells))
+    from rlviz.run.trust import report_lines
+
+    lines = report_lines(reports)
+    # A column that says nothing takes the room of those that do.
+    checked = any(line.residual for line in lines)
+    kept = [name for name in _REPORT if checked or name not in ("residual", "anchors")]
+    table = _table(*(_REPORT[name] for name in kept))
+    for column in table.columns:
+        column.justify = "right" if column.header in _NUMBERS else "left"
+    for line in lines:
+        table.add_row(*(_cell(getattr(line, name)) for name in kept))
     return table
 
 
-def _clock(report: dict[str, Any]) -> str | None:
-    """Say what put a report on the clock, and what that added to its UTC."""
-    from rlviz.run.clock_words import span_text
-
-    offset = report["offset_ns"]
-    moved = f" {span_text(offset)}" if offset else ""
-    return f"{report['alignment']}{moved}" if report["alignment"] else None
-
-
 def _diagnostics_table(diagnostics: pl.DataFrame) -> Table:
-    """List what is wrong, the worst first; what many reports have in common once."""
-    import polars as pl
+    from rlviz.run.trust import troubles
 
     table = _table("severity", "report", "kind", "message")
     styles = {"error": "red", "warning": "yellow"}
-    told = ["severity", "kind", "message"]
-    for severity in ("error", "warning", "info"):
-        alike = diagnostics.filter(pl.col("severity") == severity)
-        for found in alike.group_by(told, maintain_order=True).agg("report").to_dicts():
-            named = [report for report in found["report"] if report is not None]
-            which = ", ".join(named[:_NAMED]) or "all"
-            if len(named) > _NAMED:
-                which += f" and {len(named) - _NAMED} more"
-            cells = [severity, which, found["kind"], found["message"]]
-            table.add_row(*map(_cell, cells), style=styles.get(severity))
+    for trouble in troubles(diagnostics):
+        table.add_row(*map(_cell, trouble), style=styles.get(trouble.severity))
     return table
 
 

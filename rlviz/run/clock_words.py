@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlviz.run.clock import Alignment
     from rlviz.run.consensus import Verdict
 
-__all__ = ["FLAGGED_NS", "describe", "span_text", "tell"]
+__all__ = ["FLAGGED_NS", "describe", "length_text", "span_text", "tell"]
 
 FLAGGED_NS = 50_000_000
 """NTP keeps hosts within some ten ms of each other: a clock that is further off is wrong."""
@@ -41,6 +41,11 @@ def span_text(ns: int) -> str:
     return f"{ns / 1e9:+.3f} s{hours}"
 
 
+def length_text(ns: int) -> str:
+    """Write a length of time without its sign."""
+    return span_text(abs(ns)).removeprefix("+")
+
+
 def describe(
     bases: Sequence[BaseClock],
     verdicts: Sequence[Verdict] | None,
@@ -62,7 +67,7 @@ def describe(
     residuals = np.abs(np.concatenate([np.empty(0), *(v.residuals_ns for v in verdicts)]))
     if len(residuals):
         median, worst = round(float(np.median(residuals))), round(float(residuals.max()))
-        parts.append(f"hosts agree to {_length(median)} (median), {_length(worst)} (worst)")
+        parts.append(f"hosts agree to {length_text(median)} (median), {length_text(worst)} (worst)")
     elif sum(not alignments[base.reports[0]].apart for base in bases) > 1:
         parts.append("nothing tells how well hosts agree")
     return "Clock: " + ", ".join(parts)
@@ -121,11 +126,11 @@ def _without_start(key: str) -> Diagnostic:
 def _corrected(base: BaseClock, verdict: Verdict) -> Diagnostic:
     residuals = np.abs(verdict.residuals_ns)
     median, worst = round(float(np.median(residuals))), int(residuals.max())
-    bias = f", bias up to {_length(verdict.bias_ns)}" if verdict.bias_ns else ""
+    bias = f", bias up to {length_text(verdict.bias_ns)}" if verdict.bias_ns else ""
     message = (
         f"UTC of {base.label} does not agree with that of the other hosts: its times were moved "
         f"by {span_text(verdict.offset_ns)}, as told by {_told_by(verdict)} (residual: median "
-        f"{_length(median)}, worst {_length(worst)}{bias})."
+        f"{length_text(median)}, worst {length_text(worst)}{bias})."
     )
     if abs(verdict.offset_ns) <= FLAGGED_NS:
         return Diagnostic("info", "clock-corrected", message, count=verdict.anchors)
@@ -191,7 +196,3 @@ def _unconfirmed(
 def _told_by(verdict: Verdict) -> str:
     name = verdict.kind.name if verdict.kind is not None else "collectives"
     return f"{verdict.anchors:,} {name}"
-
-
-def _length(ns: int) -> str:
-    return span_text(abs(ns)).removeprefix("+")

@@ -16,6 +16,7 @@ from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
 from rlviz.view.scene import Overview, Scene
 from rlviz.view.story import draw_brackets, draw_lines, iteration_windows, remarks_of
+from rlviz.view.trust import trust_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,6 +79,7 @@ def compose(run: ZoomableRun) -> Scene:
         notes=notes_of(run),
         kernels=run.groups.kernels,
         remarks=remarks_of(run),
+        trust=trust_of(run),
     )
 
 

@@ -20,6 +20,7 @@ MODULES = (
     "labels",
     "hover",
     "remarks",
+    "trust",
     "search",
     "controls",
     "link",

@@ -19,6 +19,7 @@ from rlviz.view.figure import draw, limits, window
 from rlviz.view.legible import legible
 from rlviz.view.palette import LABELS, SURFACE
 from rlviz.view.sizes import FONT, font_px, row_height_px
+from rlviz.view.trust import trust_facts
 
 if TYPE_CHECKING:
     from rlviz.view.figure import Drawing
@@ -108,6 +109,7 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
         "remarks": [
             {**vars(remark), "text": legible(remark.text, LONGEST_TEXT)} for remark in scene.remarks
         ],
+        "trust": trust_facts(scene.trust),
         "surface": {"light": SURFACE["light"], "dark": SURFACE["dark"]},
         "paint": drawing.paint.done,
     }

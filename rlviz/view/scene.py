@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rlviz.view.trust import Trust
+
     Float = NDArray[np.float64]
     Code = NDArray[np.int32]
     Flag = NDArray[np.bool_]
@@ -234,6 +236,8 @@ class Scene:
         Name codes of the kernels that take most time: each has a colour of its own.
     remarks : tuple of Remark
         Findings, worst first.
+    trust : Trust or None
+        How the reports were aligned, and what is wrong with them.
     """
 
     title: str
@@ -260,3 +264,4 @@ class Scene:
     notes: tuple[str, ...] = ()
     kernels: tuple[int, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    trust: Trust | None = None

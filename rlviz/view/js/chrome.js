@@ -1,6 +1,7 @@
 // Everything of the chart that is HTML: title, legend, caption, findings, pool names.
 
 import { listRemarks } from "./remarks.js";
+import { foldTrust } from "./trust.js";
 
 export function element(tag, name, text = "") {
   const made = document.createElement(tag);
@@ -50,9 +51,11 @@ export class Chrome {
     root.append(this.legend, this.plot, this.status);
     const remarks = listRemarks(facts, (remark) => this.went(remark));
     if (remarks !== null) root.append(remarks);
-    const caption = facts.simulated
-      ? [facts.caption, "simulated run, no measurement"].filter(Boolean).join(" · ")
-      : facts.caption;
+    const madeUp = facts.simulated ? ["simulated run, no measurement"] : [];
+    const trust = foldTrust(facts, madeUp);
+    // What a caption says of clock and reports, the line of trust says too.
+    const caption = trust === null ? [facts.caption, ...madeUp].filter(Boolean).join(" · ") : "";
+    if (trust !== null) root.append(trust);
     if (caption) root.append(element("div", "caption", caption));
     for (const note of facts.notes) root.append(element("div", "note", note));
   }
