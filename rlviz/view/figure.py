@@ -11,6 +11,7 @@ from bokeh.models import (
     AllLabels,
     BasicTicker,
     FixedTicker,
+    Label,
     LinearAxis,
     PanTool,
     PlainText,
@@ -22,7 +23,7 @@ from bokeh.models import (
 from bokeh.models.annotations import BoxAnnotation
 from bokeh.plotting import figure as bokeh_figure
 
-from rlviz.view.legible import short
+from rlviz.view.legible import legible, short
 from rlviz.view.marks import draw_marks
 from rlviz.view.paint import Paint
 from rlviz.view.palette import COLORS
@@ -94,6 +95,7 @@ def draw(scene: Scene, theme: Theme = "light") -> Drawing:
     row_px = row_height_px(len(scene.rows))
     sides = _left_px(scene, row_px), 64 if any(r.busy_share is None for r in scene.rows) else 50
     main = _main_plot(scene, paint, row_px, sides)
+    _headings(main, scene, paint)
     plots = [main]
     if scene.overview:
         plots.append(_overview_plot(scene, paint, main.x_range, sides))
@@ -169,8 +171,9 @@ def limits(scene: Scene) -> tuple[float, float]:
 def _left_px(scene: Scene, row_px: int) -> int:
     size = font_px(row_px)
     labels = text_width_px((short(row.label, LONGEST_LABEL) for row in scene.rows), size)
+    strips = text_width_px((short(s.label, LONGEST_LABEL) for s in scene.overview), 10)
     hosts = text_width_px((_short_host(row.host) for row in scene.rows), size - 1)
-    return max(POOL_COLUMN_PX + labels + (hosts + 14 if hosts else 0) + 10, 90)
+    return max(POOL_COLUMN_PX + labels + (hosts + 14 if hosts else 0) + 10, strips + 10, 90)
 
 
 def _short_host(host: str) -> str:
@@ -210,6 +213,24 @@ def _row_axes(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     head = scene.rows[0].top - 0.55 * size / row_px - 0.1
     places, texts = [head, *middles], ["busy", *(s.replace("%", " %") for s in shares)]
     _texts(plot, "right", places, texts, size - 1, "muted", paint)
+
+
+def _headings(plot: Figure, scene: Scene, paint: Paint) -> None:
+    """Write over the rows of each run what it is, where there are several."""
+    for heading in scene.headings:
+        label = Label(
+            x=0,
+            x_units="screen",
+            y=heading.y,
+            # PlainText, as in `_texts`.
+            text=PlainText(text=legible(heading.text)),
+            text_font=FONT,
+            text_font_size="13px",
+            text_font_style="bold",
+            text_baseline="bottom",
+        )
+        paint(label, text_color="ink")
+        plot.add_layout(label)
 
 
 def _texts(
@@ -260,7 +281,7 @@ def _overview_plot(scene: Scene, paint: Paint, x_range: Range, sides: tuple[int,
         plot,
         "left",
         [i + 0.6 for i in range(count)],
-        [strip.pool for strip in scene.overview],
+        [short(strip.label, LONGEST_LABEL) for strip in scene.overview],
         10,
         "muted",
         paint,

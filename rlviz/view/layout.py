@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["place_rows", "shade_rows"]
 
 _POOL_HEAD_PX = 40
+_GROUP_HEAD_PX = 26
 _FOOT_PX = 16
 
 
@@ -35,7 +37,7 @@ def place_rows(
     Parameters
     ----------
     run : Run
-        The run.
+        The run; its rows may have a column `group`, the names of runs: each has a heading, then.
     busy, captured : mapping of int to (ndarray, ndarray)
         Busy and captured spans by row; a row without GPU data has no busy spans.
 
@@ -53,16 +55,25 @@ def place_rows(
     rows: list[Row] = []
     pools: list[PoolBand] = []
     y = 0.0
-    for pool in POOLS:
-        members = [row for row, own in lanes.items() if own[0]["pool"] == pool]
+    groups = dict.fromkeys(str(own[0].get("group", "")) for own in lanes.values())
+    headed: set[str] = set()
+    for group, pool in product(groups, POOLS):
+        members = [
+            row
+            for row, own in lanes.items()
+            if own[0]["pool"] == pool and own[0].get("group", "") == group
+        ]
         if not members:
             continue
+        if group and group not in headed:
+            headed.add(group)
+            y += _GROUP_HEAD_PX / unit_px
         top = y
         y += _POOL_HEAD_PX / unit_px
         for row in members:
             rows.append(_row(row, lanes[row], y, busy.get(row), captured[row]))
             y += 1.0
-        pools.append(PoolBand(pool, top, y))  # type: ignore[arg-type]
+        pools.append(PoolBand(pool, top, y, group))  # type: ignore[arg-type]
     return tuple(rows), tuple(pools), y + _FOOT_PX / unit_px if rows else 0.0
 
 
@@ -101,6 +112,7 @@ def _row(
     captured: Spans,
 ) -> Row:
     first = lanes[0]
+    group, roles = str(first.get("group", "")), (str(lane["role"]) for lane in lanes)
     has_gpu = bool(first["gpu_data"])
     inside = total(*captured)
     share = None
@@ -116,13 +128,15 @@ def _row(
         gpu_data=has_gpu,
         busy_share=share,
         details=_details(lanes),
-        role=", ".join(dict.fromkeys(str(lane["role"]) for lane in lanes)),
+        role=" ".join(filter(None, (group, ", ".join(dict.fromkeys(roles))))),
+        group=group,
     )
 
 
 def _details(lanes: Sequence[dict[str, object]]) -> dict[str, str]:
     first = lanes[0]
     known = {
+        "run": first.get("group"),
         "GPU": first["gpu_name"],
         "bus": first["gpu_bus"],
         "worker": ", ".join(

@@ -198,13 +198,22 @@ def _shades(plot: Figure, scene: Scene, paint: Paint, kind: str) -> None:
 
 def _lines(plot: Figure, scene: Scene, paint: Paint) -> None:
     for kind, key in (("boundary", "boundary"), ("refit", "refit")):
-        at = np.array([line.at for line in scene.lines if line.kind == kind], float)
-        if not at.size:
+        own = [line for line in scene.lines if line.kind == kind]
+        if not own:
             continue
-        columns = {"x": at, "y0": np.zeros(at.size), "y1": np.full(at.size, scene.height)}
+        top, bottom = np.array([_crossed(scene, line.group) for line in own], float).T
+        columns = {"x": np.array([line.at for line in own], float), "y0": top, "y1": bottom}
         glyph = Segment(x0="x", x1="x", y0="y0", y1="y1", line_dash=[4, 3], line_alpha=0.9)
         paint(glyph, line_color=key)
         _add(plot, f"lines-{kind}", columns, glyph)
+
+
+def _crossed(scene: Scene, group: str) -> tuple[float, float]:
+    """Give the heights that a line of a group crosses."""
+    if not group:
+        return 0.0, scene.height
+    pools = [pool for pool in scene.pools if pool.group == group]
+    return pools[0].top, pools[-1].bottom
 
 
 def _brackets(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bars",
     "Bracket",
+    "Heading",
     "Line",
     "Overlays",
     "Overview",
@@ -58,6 +59,8 @@ class Row:
         What hover tells of the row: GPU name, bus, pid, role, report.
     role : str
         What its workers are for, "policy, generation" where several share a GPU; "" when not told.
+    group : str
+        Name of its run where there are several; "" in a chart of one run.
     """
 
     row: int
@@ -70,6 +73,7 @@ class Row:
     busy_share: float | None
     details: dict[str, str] = field(default_factory=dict)
     role: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class PoolBand:
     name: PoolName
     top: float
     bottom: float
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,15 +180,26 @@ class Bracket:
     text: str
     partial: bool
     iteration: int | None
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A line of text above the rows of one run, its lower edge at height `y`."""
+
+    group: str
+    y: float
+    text: str
 
 
 @dataclass(frozen=True)
 class Line:
-    """A vertical line through all rows at `at` seconds: an iteration's boundary or a refit."""
+    """A vertical line at `at` seconds through all rows of its group: a boundary or a refit."""
 
     at: float
     kind: Literal["boundary", "refit"]
     text: str
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,6 +209,12 @@ class Overview:
     pool: PoolName
     edges: Float
     share: Float
+    group: str = ""
+
+    @property
+    def label(self) -> str:
+        """What stands beside it."""
+        return f"{self.group} {self.pool}".lstrip()
 
 
 @dataclass(frozen=True)
@@ -238,6 +260,8 @@ class Scene:
         Findings, worst first.
     trust : Trust or None
         How the reports were aligned, and what is wrong with them.
+    headings : tuple of Heading
+        Of the runs, where there are several.
     """
 
     title: str
@@ -265,3 +289,4 @@ class Scene:
     kernels: tuple[int, ...] = ()
     remarks: tuple[Remark, ...] = ()
     trust: Trust | None = None
+    headings: tuple[Heading, ...] = ()

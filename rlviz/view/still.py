@@ -209,7 +209,7 @@ def _chosen(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...]:
         found = tuple(
             row
             for row in scene.rows
-            if any(text in part.casefold() for part in (row.label, row.host, row.pool))
+            if any(text in part.casefold() for part in (row.label, row.host, row.pool, row.group))
         )
         if not found:
             msg = f"no row has {rows!r} in its label, host or pool"

@@ -43,6 +43,8 @@ def draw_names(canvas: Canvas, frame: Frame, plot: Plot) -> None:
         if host:
             canvas.text(frame.hosts, y, host, small, "muted", align="right")
         canvas.text(frame.right + 0.6 * frame.letter, y, busy, small, "muted")
+    for y, text in plot.headings:
+        canvas.text(frame.heading, y, text, 1.05 * frame.letter, "ink", bold=True)
     if plot.rows:
         letter = min(small, 0.9 * frame.letter)
         y = plot.rows[0].top - 0.4 * frame.letter
@@ -74,7 +76,7 @@ def _pool_names(canvas: Canvas, frame: Frame, plot: Plot) -> None:
 def draw_brackets(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot) -> None:
     """Draw the brackets of iterations over their pools, dashed where one is partial."""
     for pool in plot.pools:
-        own = brackets_in(scene, pool.pool.name, frame.window)
+        own = brackets_in(scene, pool.pool, frame.window)
         for partial in (False, True):
             some = [bracket for bracket in own if bracket.partial == partial]
             _bracket_lines(canvas, frame, pool, some, partial=partial)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlviz.view.sizes import BAND
-from rlviz.view.still_text import Ticks, clean, fit, ticks, width_pt
+from rlviz.view.still_text import Ticks, clean, fit, ticks, width_pt, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +112,11 @@ class Frame:
         """Whether texts above and below begin where the frame does."""
         return self.width >= 7 * 72
 
+    @property
+    def heading(self) -> float:
+        """Left edge of what stands above the rows of a run."""
+        return self.left if self.wide else self.margin + 1.5 * self.letter
+
 
 @dataclass(frozen=True)
 class PlacedRow:
@@ -144,6 +149,8 @@ class Plot:
         The area that boundary lines cross; the time axis is its lower edge.
     strips : tuple of (Overview, float, float)
         Overview strips with their tops and bottoms.
+    headings : tuple of (float, str)
+        Baselines and lines of what stands above the rows of each run, where there are several.
     whole : (float, float)
         Seconds at the ends of the strips.
     end : float
@@ -155,6 +162,7 @@ class Plot:
     top: float
     bottom: float
     strips: tuple[tuple[Overview, float, float], ...]
+    headings: tuple[tuple[float, str], ...]
     whole: tuple[float, float]
     end: float
 
@@ -301,13 +309,23 @@ def plot_of(
     y = top
     placed: list[PlacedRow] = []
     pools: list[PlacedPool] = []
+    headed: list[tuple[float, str]] = []
+    room = frame.right - frame.heading
+    headings = {
+        heading.group: wrap(clean(heading.text), room, 1.05 * letter, bold=True)
+        for heading in scene.headings
+    }
     for pool in scene.pools:
-        members = [row for row in rows if row.pool == pool.name]
+        members = [row for row in rows if (row.pool, row.group) == (pool.name, pool.group)]
         if not members:
             continue
+        lines = headings.pop(pool.group, ())
+        for text in lines:
+            y += 1.5 * letter
+            headed.append((y, text))
         brackets = {}
         y += 0.3 * letter
-        for at in sorted({bracket.y for bracket in brackets_in(scene, pool.name, frame.window)}):
+        for at in sorted({bracket.y for bracket in brackets_in(scene, pool, frame.window)}):
             brackets[at] = y + 1.45 * letter
             y += 2.05 * letter
         y = y if brackets else y + (0.3 if pools else 1.2) * letter
@@ -320,9 +338,9 @@ def plot_of(
     bottom = _snap(y + (1.0 if foot else 0.2) * letter, pixel)
     y = bottom + 1.9 * letter
     strips: list[tuple[Overview, float, float]] = []
-    shown = {pool.pool.name for pool in pools}
+    shown = {(pool.pool.name, pool.pool.group) for pool in pools}
     for strip in scene.overview:
-        if strip.pool in shown:
+        if (strip.pool, strip.group) in shown:
             y += 0.25 * letter if strips else 0.8 * letter
             strips.append((strip, _snap(y, pixel), _snap(y + 1.6 * letter, pixel)))
             y += 1.6 * letter
@@ -332,16 +350,18 @@ def plot_of(
         top=top,
         bottom=bottom,
         strips=tuple(strips),
+        headings=tuple(headed),
         whole=whole,
         # The plot's own axis serves a strip that shows the same.
         end=y + (1.7 * letter if strips and whole != frame.window else 0.0),
     )
 
 
-def brackets_in(scene: Scene, pool: str, window: tuple[float, float]) -> list[Bracket]:
+def brackets_in(scene: Scene, pool: PoolBand, window: tuple[float, float]) -> list[Bracket]:
     """Give the brackets of a pool that reach into a window."""
     start, end = window
-    return [b for b in scene.brackets if b.pool == pool and b.left < end and b.right > start]
+    own = [b for b in scene.brackets if (b.pool, b.group) == (pool.name, pool.group)]
+    return [b for b in own if b.left < end and b.right > start]
 
 
 def _snap(y: float, pixel: float) -> float:

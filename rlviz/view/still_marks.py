@@ -198,11 +198,25 @@ def draw_lines(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot) -> None:
     """Draw the boundaries of iterations and refits through all rows, with their texts."""
     found = _lines_in(scene, frame)
     for kind in ("boundary", "refit"):
-        x = np.array([frame.x(line.at) for line in found if line.kind == kind], float)
-        y = np.full(len(x), plot.top), np.full(len(x), plot.bottom)
+        own = [line for line in found if line.kind == kind]
+        own = [line for line in own if _crossed(plot, line.group) is not None]
+        x = np.array([frame.x(line.at) for line in own], float)
+        crossed = [_crossed(plot, line.group) for line in own]
+        y = tuple(np.array(crossed, float).reshape(-1, 2).T)
         canvas.lines((x, x), y, kind, 0.08 * frame.letter, dashes=(4.0, 3.0), alpha=0.9)
     for x0, text in line_texts(scene, frame):
         canvas.text(x0, plot.bottom - 0.3 * frame.letter, text, 0.8 * frame.letter, "refit")
+
+
+def _crossed(plot: Plot, group: str) -> tuple[float, float] | None:
+    """Give the heights that a line of a group crosses; None where none of its rows is drawn."""
+    if not group:
+        return plot.top, plot.bottom
+    pools = [p for p in plot.pools if p.pool.group == group]
+    if not pools:
+        return None
+    first = min([pools[0].top, *pools[0].brackets.values()])
+    return first, pools[-1].bottom
 
 
 def line_texts(scene: Scene, frame: Frame) -> list[tuple[float, str]]:

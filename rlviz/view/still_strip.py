@@ -9,7 +9,7 @@ import numpy as np
 from rlviz.view.palette import COLORS
 from rlviz.view.still_canvas import boxes
 from rlviz.view.still_skyline import joined, outlines
-from rlviz.view.still_text import ticks
+from rlviz.view.still_text import clean, fit, ticks
 
 if TYPE_CHECKING:
     from rlviz.view.still_canvas import Canvas
@@ -72,7 +72,8 @@ def draw_overview(canvas: Canvas, frame: Frame, plot: Plot, pixel: float) -> Non
         for _, found in outlines(np.round(x / pixel) * pixel, height, color, bottom):
             canvas.area(joined(found), COLORS[key])
         middle = (top + bottom) / 2 + 0.36 * size
-        canvas.text(frame.labels, middle, strip.pool, size, "muted", align="right")
+        text = fit([clean(strip.label)], frame.left - frame.margin, size)
+        canvas.text(frame.labels, middle, text, size, "muted", align="right")
     if plot.whole != frame.window:
         top, bottom = plot.strips[0][1], plot.strips[-1][2]
         _window(canvas, frame, plot.whole, (top, bottom))
