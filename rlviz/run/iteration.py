@@ -26,12 +26,15 @@ class Refit:
         kernels after training.
     updates, sends : dict of int to Span
         By generation lane, its own update range; by training lane, its own part.
+    unended : frozenset of int
+        Lanes whose part was open when their capture ended: how long it took is unknown.
     """
 
     generation: Span | None
     training: Span | None
     updates: dict[int, Span] = field(default_factory=dict)
     sends: dict[int, Span] = field(default_factory=dict)
+    unended: frozenset[int] = frozenset()
 
     @property
     def span(self) -> Span:

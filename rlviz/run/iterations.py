@@ -158,7 +158,7 @@ def _by_refit(
             "refit" if before is not None else "first_phase",
             "refit" if after is not None else "last_phase_end",
         )
-        complete = before is not None and after is not None
+        complete = before is not None and after is not None and not after.unended
         found.append(Iteration(number, start, end, boundary, complete, step.train, refit=after))
     return found
 
@@ -208,7 +208,7 @@ def _between_refits(refits: Sequence[Refit], captured: dict[int, Spans]) -> list
             ends[index - 1] if index else first,
             end,
             ("refit" if index else "none", "refit"),
-            complete=index > 0,
+            complete=index > 0 and not refits[index].unended,
             refit=refits[index],
         )
         for index, end in enumerate(ends)

@@ -110,7 +110,9 @@ def _paired(updates: pl.DataFrame, sends: pl.DataFrame) -> list[Refit]:
         for side in (updates, sends)
     )
     if not received:
-        return [Refit(None, _hull(part), sends=_by_lane(part)) for part in sent]
+        return [
+            Refit(None, _hull(part), sends=_by_lane(part), unended=_unended(part)) for part in sent
+        ]
     refits = []
     for part in received:
         generation = _hull(part)
@@ -119,12 +121,20 @@ def _paired(updates: pl.DataFrame, sends: pl.DataFrame) -> list[Refit]:
         both = pl.concat(meets) if meets else None
         training = _hull(both) if both is not None else None
         own = _by_lane(both) if both is not None else {}
-        refits.append(Refit(generation, training, _by_lane(part), own))
+        unended = _unended(part) | (_unended(both) if both is not None else frozenset())
+        refits.append(Refit(generation, training, _by_lane(part), own, unended))
     return refits
 
 
 def _meet(one: Span, other: Span) -> bool:
     return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _unended(part: pl.DataFrame) -> frozenset[int]:
+    # Kernels, which tell of some refits, have always ended.
+    if "truncated" not in part.columns:
+        return frozenset()
+    return frozenset(part.filter("truncated")["lane"])
 
 
 def _hull(part: pl.DataFrame) -> Span:

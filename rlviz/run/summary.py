@@ -126,11 +126,14 @@ def _refit_of_row(metrics: Metrics, iteration: Iteration, row: int) -> _Number:
     """Time from the first start to the last end of a GPU's own part in the refit."""
     if iteration.refit is None:
         return None
-    parts = [
-        span
+    own = {
+        lane: span
         for lane, span in (iteration.refit.updates | iteration.refit.sends).items()
         if metrics.row_of_lane[lane] == row
-    ]
+    }
+    if iteration.refit.unended & own.keys():
+        return None
+    parts = own.values()
     return max(e for _, e in parts) - min(s for s, _ in parts) if parts else None
 
 
@@ -183,7 +186,7 @@ def _straggler(metrics: Metrics, place: int, pool: str) -> tuple[_Number, _Numbe
 
 def _refit_of_pool(iteration: Iteration, pool: str) -> _Number:
     refit = iteration.refit
-    if refit is None:
+    if refit is None or refit.unended:
         return None
     spans: dict[str, Span | None] = {"generation": refit.generation, "training": refit.training}
     span = spans.get(pool, refit.span)

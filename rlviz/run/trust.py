@@ -109,11 +109,12 @@ def troubles(diagnostics: pl.DataFrame) -> list[Trouble]:
             "kind", as_dict=True, maintain_order=True
         ).items():
             told = alike.group_by("message", maintain_order=True).agg("report").rows()
-            shown = told if severity == "error" or len(told) <= _ALIKE + 1 else told[:_ALIKE]
-            found += [Trouble(severity, _which(severity, who), str(kind), text) for text, who in shown]
+            all_fit = severity == "error" or len(told) <= _ALIKE + 1
+            shown = list(told) if all_fit else told[:_ALIKE]
             if rest := told[len(shown) :]:
-                who = [report for _, reports in rest for report in reports]
-                text = f"{len(rest)} more of this kind; run.diagnostics has all."
+                others = [report for _, reports in rest for report in reports]
+                shown.append((f"{len(rest)} more of this kind; run.diagnostics has all.", others))
+            for text, who in shown:
                 found.append(Trouble(severity, _which(severity, who), str(kind), text))
     return found
 

@@ -65,6 +65,7 @@ def reasons(metrics: Metrics) -> list[Diagnostic]:
         *_of_gpus(metrics),
         *_of_refits(metrics),
         *_of_training(metrics),
+        *_of_starts(metrics),
     ]
 
 
@@ -139,3 +140,23 @@ def _of_training(metrics: Metrics) -> list[Diagnostic]:
             message = f"The training straggler is unknown in {where}: {why}."
             found.append(Diagnostic("info", "unknown-straggler", message, count=count))
     return found
+
+
+def _of_starts(metrics: Metrics) -> list[Diagnostic]:
+    """Tell of work before the first phase: its range was open when the capture began."""
+    rows = 0
+    for gpu in metrics.gpus:
+        for lane, activity in gpu.lanes.items():
+            starts = [
+                int(start[0]) for start, _ in metrics.phases.get(lane, {}).values() if len(start)
+            ]
+            if starts and len(activity.busy[0]) and activity.busy[0][0] < min(starts):
+                rows += 1
+                break
+    if not rows:
+        return []
+    message = (
+        f"Work of {_counted(rows, 'GPU')} before the first range is in no phase: ranges that were "
+        "open when a capture began are in no report, and nothing is idle for the lack of one."
+    )
+    return [Diagnostic("info", "open-at-start", message, count=rows)]

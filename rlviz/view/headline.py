@@ -76,8 +76,9 @@ def notes_of(run: Run) -> tuple[str, ...]:
     serious = run.diagnostics.filter(pl.col("severity") != "info")
     notes = []
     for (kind,), part in serious.partition_by("kind", as_dict=True).items():
-        of_run = len(part) == 1 and part["report"][0] is None
-        where = f" ({part['report'][0]})" if len(part) == 1 else f" ({len(part)} reports)"
+        of_run = part["report"].null_count() == len(part)
+        reports = part["report"].n_unique()
+        where = f" ({part['report'][0]})" if reports == 1 else f" ({reports} reports)"
         notes.append(f"{kind}{'' if of_run else where}: {part['message'][0]}")
     return tuple(notes)
 
