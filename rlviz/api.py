@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
@@ -12,7 +11,7 @@ from tqdm.auto import tqdm
 from rlviz.errors import NoReports, RlvizError, name_of
 from rlviz.levels.query import ZoomableRun
 from rlviz.reports.export import export_capture
-from rlviz.reports.find import find
+from rlviz.reports.find import expanded, find
 from rlviz.reports.read import read_report
 from rlviz.run.anonymize import anonymous
 from rlviz.run.assemble import assemble
@@ -23,9 +22,10 @@ if TYPE_CHECKING:
     from rlviz.reports.find import Found, Reports
     from rlviz.reports.report import Report
     from rlviz.run.rulebook import RuleSource
+    from rlviz.view.comparison import Comparison
     from rlviz.view.timeline import Timeline
 
-__all__ = ["load", "show"]
+__all__ = ["compare", "load", "show"]
 
 _NOTHING = (
     "Name a folder, a glob or files of nsys exports (.sqlite, made by: nsys export --type sqlite). "
@@ -147,6 +147,48 @@ def show(
     return timeline
 
 
+def compare(*, iteration: int | None = None, **runs: Reports | ZoomableRun) -> Comparison:
+    """Show runs below each other on one time axis, an iteration of each beginning at second 0.
+
+    Parameters
+    ----------
+    iteration : int, optional
+        The iteration to align them at. Default: the first that is complete in all of them, else the
+        first that is in all of them.
+    **runs : ZoomableRun, or what `load` takes
+        Two or more, by any names; the first is what the others are compared with.
+
+    Returns
+    -------
+    Comparison
+        Displayed already, once, as of `show`; its `differences` are the numbers.
+
+    Raises
+    ------
+    ValueError
+        There is one run only, or no such iteration in all of them.
+    RlvizError
+        As of `load`.
+
+    Examples
+    --------
+    >>> import rlviz
+    >>> rlviz.compare(before="old/nsight", after="new/nsight")  # doctest: +SKIP
+    Comparison(before, after; iteration 4, 16 rows)
+    """
+    from rlviz.view.comparison import Comparison  # only drawing needs Bokeh
+
+    if len(runs) < 2:
+        msg = "compare takes two runs or more, each with a name: before=..., after=..."
+        raise ValueError(msg)
+    loaded = {
+        name: run if isinstance(run, ZoomableRun) else load(run) for name, run in runs.items()
+    }
+    comparison = Comparison(loaded, iteration)
+    comparison._show()
+    return comparison
+
+
 def _check_roles(reports: Reports) -> None:
     if isinstance(reports, Mapping):
         for role in reports:
@@ -161,7 +203,7 @@ def _read(found: Found) -> Report:
 
 
 def _is_one_file(reports: Reports) -> bool:
-    return isinstance(reports, str | os.PathLike) and not Path(reports).expanduser().is_dir()
+    return isinstance(reports, str | os.PathLike) and not expanded(reports).is_dir()
 
 
 def _none_read(reports: Reports, failures: list[tuple[str, RlvizError]]) -> RlvizError:

@@ -142,7 +142,7 @@ class Database:
         try:
             yield
         except _FAILURES as error:
-            raise _unreadable(self.path, error) from error
+            raise _unreadable(self.path, error) from None
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def open_database(path: Path) -> Iterator[Database]:
             f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
     except sqlite3.Error as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error) from None
     try:
         connection.text_factory = _lenient
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -219,11 +219,13 @@ def _probe(path: Path, connection: sqlite3.Connection) -> dict[str, frozenset[st
             for (name,) in names
         }
     except _FAILURES as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error) from None
 
 
 def _unreadable(path: Path, error: Exception) -> RlvizError:
-    problem = f"SQLite cannot read it ({error}): it is damaged or was cut off."
+    # Not its message: SQLite quotes what it cannot parse, and that may be anything in the file.
+    code = getattr(error, "sqlite_errorname", type(error).__name__)
+    problem = f"SQLite cannot read it ({code}): it is damaged or was cut off."
     return UnreadableReport(path, problem, _remedy(path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import stat
 import subprocess
 import tempfile
 from pathlib import Path
@@ -36,7 +37,7 @@ def export_capture(capture: Path, which: Callable[[str], str | None] = shutil.wh
     Raises
     ------
     ExportNeeded
-        There is no nsys on the PATH.
+        There is no nsys on the PATH, or no room in the cache folder.
     UnreadableReport
         nsys could not export it.
     """
@@ -51,15 +52,26 @@ def export_capture(capture: Path, which: Callable[[str], str | None] = shutil.wh
             "it is not exported yet, and there is no nsys on the PATH.",
             f"Run, where nsys is installed: {command}",
         )
+    try:
+        _export(nsys, capture, target, command)
+    except OSError as error:
+        raise ExportNeeded(
+            capture,
+            f"it cannot be exported into the cache folder ({error.strerror}).",
+            f"Name another one as RLVIZ_CACHE_DIR, or run: {command}",
+        ) from None
+    return target
+
+
+def _export(nsys: str, capture: Path, target: Path, command: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.chmod(stat.S_IRWXU)  # the environment of the profiled process is in an export
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         # Renamed when complete: an export that is cut off must never look like one.
         unfinished = Path(folder, target.name)
         done = subprocess.run(
             [nsys, "export", "--type", "sqlite", "-o", str(unfinished), str(capture.absolute())],
             capture_output=True,
-            text=True,
-            errors="replace",
             check=False,
             stdin=subprocess.DEVNULL,
         )
@@ -67,7 +79,6 @@ def export_capture(capture: Path, which: Callable[[str], str | None] = shutil.wh
             problem = f"nsys export failed with status {done.returncode}."
             raise UnreadableReport(capture, problem, f"Run it to see why: {command}")
         unfinished.replace(target)
-    return target
 
 
 def _target(capture: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from rlviz.errors import RlvizError, UnfinishedCapture, written
 
-__all__ = ["Found", "Reports", "Source", "find"]
+__all__ = ["Found", "Reports", "Source", "expanded", "find"]
 
 Source: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 Reports: TypeAlias = "Source | Mapping[str, Source]"
@@ -91,6 +91,11 @@ def find(reports: Reports) -> tuple[list[Found], list[RlvizError]]:
     return sorted(found, key=lambda report: report.key), errors
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Give a path with the home in place of ``~``, which stays where there is no home."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  - pathlib's raises an error then
+
+
 def _sources(reports: Reports) -> Iterator[tuple[str | None, str | os.PathLike[str]]]:
     if isinstance(reports, Mapping):
         for role, source in reports.items():
@@ -103,7 +108,7 @@ def _sources(reports: Reports) -> Iterator[tuple[str | None, str | os.PathLike[s
 
 
 def _paths(source: str | os.PathLike[str], errors: list[RlvizError]) -> Iterator[Path]:
-    path = Path(source).expanduser()
+    path = expanded(source)
     if path.is_dir():
         yield from _below(path)
     elif os.path.lexists(path):

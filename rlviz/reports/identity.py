@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rlviz.reports.database import Database
 
-__all__ = ["ALLOWED_VARIABLES", "read_identity", "read_start"]
+__all__ = ["ALLOWED_VARIABLES", "ray_node", "read_identity", "read_start"]
 
 ALLOWED_VARIABLES = (
     "RANK",
@@ -45,6 +45,13 @@ SELECT substr(rest, 1, instr(rest, char(10)) - 1) FROM (
 _FROM_ROWS = """
 SELECT substr(value, length(:head) + 1) FROM META_DATA_CAPTURE
 WHERE name LIKE '%ENVIRONMENT_VARIABLE' AND substr(value, 1, length(:head)) = :head LIMIT 1
+"""
+# Up to the first space: a process may put its arguments, tokens and all, into its name.
+_PROGRAMS = """
+SELECT pid, substr(name, 1, instr(name || ' ', ' ') - 1) FROM (
+  SELECT pid, ltrim(replace(replace(CAST(name AS TEXT), char(0), ' '), char(10), ' ')) AS name
+  FROM PROCESSES WHERE typeof(pid) = 'integer' AND name IS NOT NULL
+)
 """
 _THREAD_NAME_EVENT = 39
 _LATEST_NS = 1 << 62  # in the year 2116; differences of two such times are no overflow
@@ -124,10 +131,11 @@ def _host(database: Database) -> str | None:
         for (value,) in database.rows(query):
             if value:
                 return str(value)
-    return _ray_node(database.path)
+    return ray_node(database.path)
 
 
-def _ray_node(path: Path) -> str | None:
+def ray_node(path: Path) -> str | None:
+    """Give the node's address from a ``ray/<node_ip>/`` folder; None where there is none."""
     # ray.sub on Slurm syncs the reports of other nodes into <job>-logs/ray/<node_ip>/.
     folders = path.absolute().parts[:-1]
     for above, folder in itertools.pairwise(folders):
@@ -142,10 +150,7 @@ def _ray_node(path: Path) -> str | None:
 def _processes(database: Database) -> dict[int, str]:
     if not database.has("PROCESSES", "pid", "name"):
         return {}
-    rows = database.rows(
-        "SELECT pid, CAST(name AS TEXT) FROM PROCESSES"
-        " WHERE typeof(pid) = 'integer' AND name IS NOT NULL"
-    )
+    rows = database.rows(_PROGRAMS)
     return {int(str(pid)): str(name) for pid, name in rows}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlviz.errors import RlvizError, name_of, written
+from rlviz.reports.find import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -169,7 +170,7 @@ def _users(reports: Sequence[Report], failures: Sequence[tuple[str, RlvizError]]
     for report in reports:
         texts += report.names
         texts += [*report.identity.processes.values(), *report.identity.threads.values()]
-    found = {user for text in texts for user in _HOME.findall(text)} | {Path.home().name}
+    found = {user for text in texts for user in _HOME.findall(text)} | {expanded("~").name}
     with suppress(OSError, KeyError):  # a container's user need not have a name
         found.add(getpass.getuser())
     return {user for user in found if user.lower() not in _NOBODY and len(user) >= _SHORTEST}
