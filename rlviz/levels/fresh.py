@@ -52,9 +52,7 @@ def fresh_strips(
     edges = np.arange(rows * count + 1) * width_ns
     busy = Coverage.of(*_side_by_side(_busy(tracks, zero, span), zero, span)).between(edges)
     counted = np.bincount(pieces.bucket, minlength=rows * count).astype(np.int32)
-    code = _dominant(
-        np.concatenate((code, code[pieces.owner])), pieces.bucket, pieces.time_ns, busy
-    )
+    code = _dominant(np.concatenate((code, code[pieces.owner])), pieces, rows * count)
     return [
         Strip(track.row, zero, width_ns, busy[own], counted[own], code[own])
         for track, own in (
