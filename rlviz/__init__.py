@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rlviz.api import load, show
+    from rlviz.api import compare, load, show
     from rlviz.run.run import Run
+    from rlviz.view.comparison import Comparison
     from rlviz.view.timeline import Timeline
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "Timeline", "__version__", "load", "show"]
+__all__ = ["Comparison", "Run", "Timeline", "__version__", "compare", "load", "show"]
 
 _HOMES = {
+    "Comparison": "rlviz.view.comparison",
     "Run": "rlviz.run.run",
     "Timeline": "rlviz.view.timeline",
+    "compare": "rlviz.api",
     "load": "rlviz.api",
     "show": "rlviz.api",
 }

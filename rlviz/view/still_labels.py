@@ -120,7 +120,8 @@ def _bracket_texts(
         for own, room in zip(forms, rooms, strict=True)
     ]
     # One that a window or the capture cut short does not shorten the others' texts.
-    usual = float(np.median(rooms))
+    whole = [r for b, r in zip(brackets, rooms, strict=True) if b.left >= start and b.right <= end]
+    usual = float(np.median(whole or rooms))
     common = max(f for f, room in zip(fitting, rooms, strict=True) if room >= 0.6 * usual)
     taken: list[tuple[float, float]] = []
     # Those that fit, then numbers beside them, where many iterations leave no room for each.

@@ -310,7 +310,7 @@ def plot_of(
     placed: list[PlacedRow] = []
     pools: list[PlacedPool] = []
     headed: list[tuple[float, str]] = []
-    room = frame.right - frame.heading
+    room = frame.width - frame.margin - frame.heading
     headings = {
         heading.group: wrap(clean(heading.text), room, 1.05 * letter, bold=True)
         for heading in scene.headings

@@ -1,0 +1,135 @@
+"""What is said of runs that are compared: the headline, and a heading for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlviz.run.run import Run
+
+__all__ = ["heading_of", "headline_of"]
+
+_TOLD = {
+    "exposed_generation_ns": "exposed generation",
+    "overlap_ns": "overlap",
+    "tail_ns": "tail",
+    "refit_ns": "refit",
+}
+_POOL_OF_WHOLE = ("generation", "colocated", "training")
+_BUBBLES = ("generation", "training", "colocated")
+_MEAN = ("busy_ns", "idle_launch_ns", "idle_short_ns", "idle_wait_ns")
+# A headline names what changed; what changed by less is in the frame of differences.
+_WORTH_TELLING = 0.01
+_MOST_TOLD = 4
+
+
+def headline_of(runs: Mapping[str, Run], iteration: int | None) -> str:
+    """Say what became of the iteration, from the first run to the last, and of its parts.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        The runs by name.
+    iteration : int or None
+        The iteration to speak of; None for means over the complete ones of each run.
+
+    Examples
+    --------
+    >>> headline_of({"before": before, "after": after}, 4)  # doctest: +SKIP
+    'Iteration 4 is 5.4 s shorter: 36.1 → 30.6 s · exposed generation 4.68 → 2.98 s · ...'
+    """
+    numbers = [_numbers(run, iteration) for run in runs.values()]
+    which = "Mean iteration" if iteration is None else f"Iteration {iteration}"
+    durations = [own.get("duration") for own in numbers]
+    first, last = durations[0], durations[-1]
+    if first is None or last is None:
+        head = f"{which}: its length is unknown in a run"
+    else:
+        change = last - first
+        word = "shorter" if change < 0 else "longer"
+        size = f"{_length(abs(change))} {word}" if change else "as long"
+        head = f"{which} is {size}: {_series(durations)}"
+    changed = []
+    for name in dict.fromkeys(key for own in numbers for key in own if key != "duration"):
+        values = [own.get(name) for own in numbers]
+        before, after = values[0], values[-1]
+        if before is None or after is None:
+            continue
+        weight = abs(after - before) / max(first or 0.0, 1.0)
+        if weight >= _WORTH_TELLING:
+            changed.append((name, weight, f"{name} {_series(values)}"))
+    kept = [name for name, _, _ in sorted(changed, key=lambda one: -one[1])[:_MOST_TOLD]]
+    # What the person waits for comes first, then as they are listed.
+    return " · ".join([head, *(text for name, _, text in changed if name in kept)])
+
+
+def heading_of(name: str, run: Run, iteration: int | None) -> str:
+    """Name a run and tell its numbers: "before: iteration 4, 36.1 s · overlap 83 % of ..."."""
+    own = _chosen(run, iteration)
+    numbers = _numbers(run, iteration)
+    count = own["iteration"].n_unique()
+    which = f"mean of {count} iterations" if iteration is None else f"iteration {iteration}"
+    if iteration is not None and own["partial"].any():
+        which += " (partial)"
+    duration = numbers.get("duration")
+    parts = [f"{name}: {which}" + ("" if duration is None else f", {_length(duration)}")]
+    parts += [
+        f"{label} {_length(value)}"
+        for label in ("exposed generation", "tail")
+        if (value := numbers.get(label)) is not None
+    ]
+    bubbles = [
+        f"{pool} {100 * share:.0f} %"
+        for pool in _BUBBLES
+        if (share := _bubble_share(own, pool)) is not None
+    ]
+    return " · ".join([*parts, *(["bubbles: " + ", ".join(bubbles)] if bubbles else [])])
+
+
+def _chosen(run: Run, iteration: int | None) -> pl.DataFrame:
+    summary = run.summary()
+    wanted = ~pl.col("partial") if iteration is None else pl.col("iteration") == iteration
+    return summary.filter(wanted)
+
+
+def _numbers(run: Run, iteration: int | None) -> dict[str, float]:
+    """Give what is known of the iteration as a whole, in ns: of a mean, what all of them tell."""
+    own = _chosen(run, iteration)
+    pool = next((p for p in _POOL_OF_WHOLE if (own["pool"] == p).any()), None)
+    own = own.filter(pl.col("pool") == pool)
+    found = {}
+    for column, label in {"duration_ns": "duration", **_TOLD}.items():
+        if len(own) and not own[column].null_count():
+            found[label] = float(own[column].sum()) / len(own)
+    return found
+
+
+def _bubble_share(own: pl.DataFrame, pool: str) -> float | None:
+    of_pool = own.filter(pl.col("pool") == pool)
+    if of_pool.is_empty() or any(of_pool[c].null_count() for c in (*_MEAN, "bubble_ns")):
+        return None
+    looked_at = sum(int(of_pool[c].sum()) for c in _MEAN)
+    return float(of_pool["bubble_ns"].sum() / max(looked_at, 1))
+
+
+def _series(values_ns: list[float | None]) -> str:
+    """Write lengths with arrows between them, in one unit: "36.1 → 30.6 s"."""
+    known = [value for value in values_ns if value is not None]
+    unit, scale, digits = _unit(max(known))
+    texts = ["?" if v is None else f"{v / scale:.{digits}f}" for v in values_ns]
+    return f"{' → '.join(texts)} {unit}"
+
+
+def _length(value_ns: float) -> str:
+    unit, scale, digits = _unit(value_ns)
+    return f"{value_ns / scale:.{digits}f} {unit}"
+
+
+def _unit(value_ns: float) -> tuple[str, float, int]:
+    if value_ns >= 1e8:
+        return "s", 1e9, 1 if value_ns >= 1e10 else 2
+    return ("ms", 1e6, 1) if value_ns >= 1e5 else ("us", 1e3, 1)

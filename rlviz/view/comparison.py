@@ -1,0 +1,213 @@
+"""Runs that are compared: one chart in a notebook or a file, and the differences as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rlviz.levels.side_by_side import SideBySide
+from rlviz.run.differences import differences
+from rlviz.view.compare_scene import compare_near, compare_scene
+from rlviz.view.timeline import Timeline
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rlviz.levels.query import ZoomableRun
+    from rlviz.run.iteration import Iteration
+    from rlviz.view.palette import Theme
+    from rlviz.view.scene import Scene
+    from rlviz.view.still_canvas import Format
+
+__all__ = ["Comparison"]
+
+
+class Comparison(Timeline):
+    """Two or more runs below each other on one time axis.
+
+    As a cell's last expression it shows itself; `save` works without a notebook.
+
+    Parameters
+    ----------
+    runs : mapping of str to ZoomableRun
+        What `rlviz.load` gives, by name; the first is what the others are compared with.
+    iteration : int, optional
+        Begins at second 0 in every run. Default: the first that is complete in all of them, else
+        the first that is in all of them.
+
+    Attributes
+    ----------
+    runs : dict of str to ZoomableRun
+        The runs.
+    iteration : int
+        The iteration that they are aligned at.
+    window : (float, float)
+        Start and end of what is shown, in seconds since that iteration's start.
+
+    Raises
+    ------
+    ValueError
+        There is one run only, or no such iteration in all of them.
+
+    Examples
+    --------
+    >>> comparison = rlviz.compare(before="old", after="new")  # doctest: +SKIP
+    >>> comparison.differences  # doctest: +SKIP
+    >>> comparison.save("before-after.png", iteration=5)  # doctest: +SKIP
+    """
+
+    def __init__(self, runs: Mapping[str, ZoomableRun], iteration: int | None = None) -> None:
+        if len(runs) < 2:
+            msg = "a comparison takes two runs or more, each with a name: before=..., after=..."
+            raise ValueError(msg)
+        self.runs = dict(runs)
+        self.iteration = _common(self.runs, iteration)
+        zeros_ns = {
+            name: _by_number(run)[self.iteration].start_ns for name, run in self.runs.items()
+        }
+        self._joined = SideBySide(self.runs, zeros_ns)
+        super().__init__(self._joined)
+
+    @cached_property
+    def scene(self) -> Scene:
+        """What is drawn, as numbers."""
+        return compare_scene(self._joined, self.iteration)
+
+    @cached_property
+    def differences(self) -> pl.DataFrame:
+        """Every number of the runs' summaries, columns as ``rlviz.run.differences.DIFFERENCES``.
+
+        A row per pool, number and run: mean and spread over the run's complete iterations, and the
+        difference from the first run. Null with a reason where a run cannot tell.
+        """
+        return differences(self.runs)
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """What costs each run time: the findings of all, with the name of the run in front."""
+        return pl.concat(
+            [
+                run.findings.select(pl.lit(name).alias("run"), pl.all())
+                for name, run in self.runs.items()
+            ]
+        )
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        iteration: int | None = None,
+        window: tuple[float, float] | None = None,
+        rows: Sequence[int] | str | None = None,
+        width: float | None = None,
+        height: float | None = None,
+        theme: Theme = "light",
+        title: str | None = None,
+        caption: bool = True,
+        detail: bool | float = True,
+    ) -> Path:
+        """Write the comparison to a file, as `Timeline.save` does.
+
+        Parameters
+        ----------
+        path : str or Path
+            ``x.html``, ``x.png``, ``x.svg`` or ``x.pdf``.
+        iteration : int, optional
+            The iteration to align the runs at, and to draw; default the comparison's.
+        window : (float, float), optional
+            The part to draw, in seconds since the iteration's start. Default: the iteration.
+        rows : sequence of int or str, optional
+            Numbers of rows, from the top, or a text that the label, host, pool or run of the rows
+            contains.
+        width, height, theme, title, caption, detail
+            As for a timeline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        RlvizError
+            As for a timeline.
+        ValueError
+            There is no such iteration in all runs, or no such window, row or size.
+        """
+        if iteration not in (None, self.iteration):
+            other = Comparison(self.runs, iteration)
+        else:
+            other = self
+        # The iteration is what the first view shows already.
+        return super(Comparison, other).save(
+            path,
+            window=window,
+            rows=rows,
+            width=width,
+            height=height,
+            theme=theme,
+            title=title,
+            caption=caption,
+            detail=detail,
+        )
+
+    def _still(
+        self,
+        kind: Format,
+        window: tuple[float, float] | None,
+        iteration: int | None,  # noqa: ARG002 - `save` has turned it into another comparison
+        look: dict[str, Any],
+    ) -> bytes:
+        from rlviz.view.still import checked_window, still  # only a figure needs matplotlib
+
+        scene = self.scene
+        part = checked_window(scene, window)
+        drawn = compare_near(self._joined, scene, part)
+        # The strips show all of the runs, and where in them the part is.
+        drawn = replace(drawn, start_s=scene.first_s, end_s=scene.last_s)
+        if look["title"] is None:
+            look = {**look, "title": scene.title}
+        return still(drawn, kind, window=part, **look)
+
+    def _iteration(self, number: int) -> tuple[float, float]:
+        if number != self.iteration:
+            msg = (
+                f"the runs are aligned at iteration {self.iteration}, and iteration {number} does "
+                f"not begin together: rlviz.compare(..., iteration={number})"
+            )
+            raise ValueError(msg)
+        return super()._iteration(number)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.runs)
+        return f"Comparison({names}; iteration {self.iteration}, {len(self.scene.rows)} rows)"
+
+
+def _by_number(run: ZoomableRun) -> dict[int, Iteration]:
+    return {iteration.number: iteration for iteration in run.story.iterations}
+
+
+def _common(runs: Mapping[str, ZoomableRun], wanted: int | None) -> int:
+    """Give the iteration to align runs at."""
+    found = {name: _by_number(run) for name, run in runs.items()}
+    for name, own in found.items():
+        if not own:
+            msg = f"no iteration was recognised in {name!r}, so nothing can be aligned with it"
+            raise ValueError(msg)
+    common = sorted(set.intersection(*map(set, found.values())))
+    held = "; ".join(f"{name!r} has {min(own)} to {max(own)}" for name, own in found.items())
+    if not common:
+        msg = f"the runs have no iteration in common: {held}"
+        raise ValueError(msg)
+    if wanted is None:
+        complete = [n for n in common if all(own[n].complete for own in found.values())]
+        return (complete or common)[0]
+    if wanted not in common:
+        msg = f"iteration {wanted} is not in every run: {held}"
+        raise ValueError(msg)
+    return wanted
