@@ -6,21 +6,20 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tqdm.auto import tqdm
-
 from rlviz.errors import NoReports, RlvizError, name_of
 from rlviz.levels.query import ZoomableRun
-from rlviz.reports.export import export_capture
+from rlviz.loading import read_all
 from rlviz.reports.find import expanded, find
-from rlviz.reports.read import read_report
 from rlviz.run.anonymize import anonymous
 from rlviz.run.assemble import assemble
 from rlviz.run.rulebook import read_rules
 from rlviz.run.rules import ROLES
 
 if TYPE_CHECKING:
-    from rlviz.reports.find import Found, Reports
-    from rlviz.reports.report import Report
+    from concurrent.futures import Executor
+
+    from rlviz.loading import Cache
+    from rlviz.reports.find import Reports
     from rlviz.run.rulebook import RuleSource
     from rlviz.view.comparison import Comparison
     from rlviz.view.timeline import Timeline
@@ -43,6 +42,8 @@ def load(
     iteration_marker: str | None = None,
     offsets: Mapping[str, float] | None = None,
     anonymize: bool = False,
+    executor: Executor | None = None,
+    cache: Cache = True,
 ) -> ZoomableRun:
     """Load the reports of one run; nothing is displayed, no input is changed.
 
@@ -64,6 +65,12 @@ def load(
     anonymize : bool
         Replace the names of hosts, users, GPUs and files wherever they stand, for what is to be
         shown to strangers.
+    executor : concurrent.futures.Executor, optional
+        What reads the reports, such as Dask's ``client.get_executor()``; it has to see reports
+        and store under the same paths. By default processes of this machine, where it is worth it.
+    cache : bool, str or Path
+        Keep what was read in the cache folder, nowhere, or in another folder: a report that did
+        not change is not read again.
 
     Returns
     -------
@@ -91,12 +98,8 @@ def load(
     names = read_rules(rules)
     found, errors = find(reports)
     failures = [(name_of(error.path), error) for error in errors]
-    read: list[Report] = []
-    for report in tqdm(found, desc="reading reports", unit="report", leave=False, delay=1):
-        try:
-            read.append(_read(report))
-        except RlvizError as error:
-            failures.append((report.key, error))
+    read, unreadable = read_all(found, executor, cache)
+    failures += unreadable
     if not read:
         raise _none_read(reports, failures)
     if anonymize:
@@ -112,6 +115,8 @@ def show(
     iteration_marker: str | None = None,
     offsets: Mapping[str, float] | None = None,
     anonymize: bool = False,
+    executor: Executor | None = None,
+    cache: Cache = True,
 ) -> Timeline:
     """Show the timeline of a run, in a notebook.
 
@@ -119,7 +124,7 @@ def show(
     ----------
     reports : ZoomableRun, or what `load` takes
         The run.
-    rules, iteration_marker, offsets, anonymize
+    rules, iteration_marker, offsets, anonymize, executor, cache
         As for `load`; a run has its own already.
 
     Returns
@@ -141,6 +146,8 @@ def show(
             iteration_marker=iteration_marker,
             offsets=offsets,
             anonymize=anonymize,
+            executor=executor,
+            cache=cache,
         )
     timeline = Timeline(reports)
     timeline._show()
@@ -195,11 +202,6 @@ def _check_roles(reports: Reports) -> None:
             if role not in ROLES:
                 message = f"{role!r} is no role; roles are {', '.join(ROLES)}."
                 raise ValueError(message)
-
-
-def _read(found: Found) -> Report:
-    path = export_capture(found.path) if found.is_capture else found.path
-    return read_report(path, found.key, found.role)
 
 
 def _is_one_file(reports: Reports) -> bool:

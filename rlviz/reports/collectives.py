@@ -27,7 +27,7 @@ _FROM_LIBRARIES = (
 
 
 def read_collectives(report: Report) -> pl.DataFrame:
-    """Read the NCCL and RCCL kernels of a report; its file is opened again.
+    """Read the NCCL and RCCL kernels of a report; its file is opened again, unless they were read.
 
     Returns
     -------
@@ -36,6 +36,8 @@ def read_collectives(report: Report) -> pl.DataFrame:
         grid_z (null when not recorded); by start, rows that cannot be true left out. Without
         kernels or names it is empty.
     """
+    if report.collectives is not None:
+        return report.collectives
     with open_database(report.path) as database:
         if not database.has(_TABLE, "start", "end", "shortName") or not database.has(
             "StringIds", "id", "value"

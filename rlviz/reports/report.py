@@ -155,6 +155,8 @@ class Report:
         report's clock, bad rows are left out.
     diagnostics : tuple of Diagnostic
         What it lacks.
+    collectives : polars.DataFrame or None
+        As of `rlviz.reports.collectives.read_collectives`; None: they are not read yet.
     spell : callable
         How its texts and its path are to be written in the run: as they are, unless somebody asked
         for a run without names.
@@ -171,6 +173,7 @@ class Report:
     ranges: pl.DataFrame | None
     marks: pl.DataFrame | None
     diagnostics: tuple[Diagnostic, ...] = ()
+    collectives: pl.DataFrame | None = None
     spell: Callable[[str], str] = str
 
     @property
