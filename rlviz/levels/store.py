@@ -1,7 +1,8 @@
 """Keep frames on disk, so that what was worked out once is opened, not worked out again.
 
-An entry is a folder of uncompressed Arrow files, which are memory-mapped, and a file of facts. It
-is written under another name and renamed when complete: whoever is killed leaves no half entry.
+An entry is a folder: columns of numbers as NumPy files, which are memory-mapped, others as Arrow
+files, and a file of facts. It is written under another name and renamed when complete: whoever is
+killed leaves no half entry.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from rlviz.folders import cache_folder
@@ -48,15 +50,25 @@ class Entry:
         Where its files are.
     facts : dict
         What was kept besides frames.
+    frames : dict of str to list of (str, bool)
+        Columns of each frame, and which of them can be mapped.
     """
 
     folder: Path
     facts: dict[str, Any]
+    frames: dict[str, list[tuple[str, bool]]]
 
     def frame(self, name: str) -> pl.DataFrame:
-        """Map a frame into memory; nothing of it is copied."""
-        # One file, one batch: its columns are NumPy views.
-        return pl.read_ipc(self.folder / f"{name}.arrow")
+        """Map a frame into memory; its numbers are not copied."""
+        columns = self.frames[name]
+        others = self.folder / _arrow(name)
+        rest = pl.read_ipc(others) if others.exists() else pl.DataFrame()
+        return pl.DataFrame(
+            [
+                _mapped(self.folder / _numpy(name, place), column) if mapped else rest[column]
+                for place, (column, mapped) in enumerate(columns)
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,7 @@ class Store:
             return None
         with suppress(OSError):  # a store that may only be read is used all the same
             os.utime(folder / _FACTS)
-        return Entry(folder, kept["facts"])
+        return Entry(folder, kept["facts"], kept["frames"])
 
     def put(
         self, key: str, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]
@@ -214,16 +226,36 @@ class Store:
 
 
 def _write(folder: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]) -> None:
-    files = {}
+    columns = {}
     for name, frame in frames.items():
-        file = folder / f"{name}.arrow"
-        # Rows of one batch lie side by side; LargeUtf8 is what can be mapped without conversion.
-        rows = max(len(frame), 1)
-        frame.rechunk().write_ipc(file, compression="uncompressed", record_batch_size=rows)
-        files[file.name] = [file.stat().st_size, _checksum(file)]
-    text = json.dumps({"layout": _LAYOUT, "files": files, "facts": facts})
+        columns[name] = [(column.name, _can_be_mapped(column)) for column in frame]
+        for place, (column, mapped) in enumerate(columns[name]):
+            if mapped:
+                np.save(folder / _numpy(name, place), frame[column].to_numpy())
+        if rest := [column for column, mapped in columns[name] if not mapped]:
+            frame.select(rest).write_ipc(folder / _arrow(name), compression="uncompressed")
+    files = {file.name: [file.stat().st_size, _checksum(file)] for file in folder.iterdir()}
+    text = json.dumps({"layout": _LAYOUT, "files": files, "frames": columns, "facts": facts})
     sign = zlib.crc32(text.encode())
     (folder / _FACTS).write_text(json.dumps({"sign": sign, "text": text}), "utf-8")
+
+
+def _can_be_mapped(column: pl.Series) -> bool:
+    # An empty file cannot be mapped; a null has no place among numbers.
+    return column.dtype.is_numeric() and not column.null_count() and len(column) > 0
+
+
+def _mapped(file: Path, column: str) -> pl.Series:
+    numbers = np.load(file, mmap_mode="r", allow_pickle=False)
+    return pl.Series(column, np.asarray(numbers))
+
+
+def _numpy(frame: str, place: int) -> str:
+    return f"{frame}-{place}.npy"
+
+
+def _arrow(frame: str) -> str:
+    return f"{frame}.arrow"
 
 
 def _checksum(file: Path) -> int:
@@ -240,7 +272,7 @@ def _is_whole(folder: Path, kept: Any) -> bool:  # noqa: ANN401  - whatever JSON
         if zlib.crc32(kept["text"].encode()) != kept["sign"]:
             return False
         inner = json.loads(kept["text"])
-        kept["facts"] = inner["facts"]
+        kept["facts"], kept["frames"] = inner["facts"], inner["frames"]
         return inner["layout"] == _LAYOUT and all(
             (folder / name).stat().st_size == size and _checksum(folder / name) == checksum
             for name, (size, checksum) in inner["files"].items()
