@@ -1,30 +1,29 @@
-"""The command line: ``rlviz demo``, ``rlviz check`` and ``rlviz export``."""
+"""The command line: ``rlviz demo``, ``rlviz check``, ``rlviz export`` and ``rlviz compare``."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlviz.cli_figures import compare, export
+from rlviz.terminal import FAILED, LONGEST, Reports, count, errors_told, load_run, tell
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     import polars as pl
     from rich.table import Table
 
-    from rlviz.levels.query import ZoomableRun
     from rlviz.run.run import Run
 
 __all__ = ["app", "main"]
 
-_FAILED = 2
 _WIDE = 100_000
-_LONGEST = 2_000
 _REPORT = {
     "report": "report",
     "role": "role",
@@ -46,15 +45,6 @@ app = typer.Typer(
     # A traceback with local variables would print what stands in a report.
     pretty_exceptions_show_locals=False,
 )
-
-Reports = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="REPORTS...",
-        help="Folders (searched recursively), globs or files: .sqlite or .nsys-rep.",
-        show_default=False,
-    ),
-]
 
 
 def main() -> None:
@@ -141,7 +131,7 @@ def demo(
     """
     options: dict[str, Any] = {**locals(), "clock_skew_ms": _skew(clock_skew_ms or [])}
     del options["folder"]
-    with _errors_told():
+    with errors_told():
         from rlviz.demo import write
 
         try:
@@ -149,7 +139,7 @@ def demo(
         except ValueError as error:  # options that make no run
             raise typer.BadParameter(str(error)) from None
     size = sum(path.stat().st_size for path in written)
-    _tell(f"{_count(len(written), 'simulated report')}, {size / 1e6:.0f} MB: {folder}")
+    tell(f"{count(len(written), 'simulated report')}, {size / 1e6:.0f} MB: {folder}")
 
 
 @app.command()
@@ -158,84 +148,25 @@ def check(reports: Reports) -> None:
 
     Exit status: 0 all is well, 1 there are warnings, 2 a report cannot be read, or none.
     """
-    with _errors_told():
-        run = _load(reports)
+    with errors_told():
+        run = load_run(reports)
     from rlviz.run.trust import trust_line
 
-    _tell(_summary(run))
-    _tell(trust_line(run))
+    tell(_summary(run))
+    tell(trust_line(run))
     _print(_reports_table(run.reports))
     severities = run.diagnostics["severity"].to_list()
     if severities:
-        _tell("")
+        tell("")
         _print(_diagnostics_table(run.diagnostics))
     if "error" in severities:
-        raise typer.Exit(_FAILED)
+        raise typer.Exit(FAILED)
     if "warning" in severities:
         raise typer.Exit(1)
 
 
-@app.command()
-def export(
-    reports: Reports,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File to write: .html, .png, .svg or .pdf.",
-            show_default=False,
-        ),
-    ],
-    anonymize: Annotated[
-        bool, typer.Option("--anonymize", help="Replace names of hosts, users, GPUs and files.")
-    ] = False,
-) -> None:
-    """Write the timeline of a run: a page that opens offline in any browser, or a figure.
-
-    Exit status: 0 the file is written, even where some reports could not be read, which standard
-    error tells then; 2 it is not.
-    """
-    with _errors_told():
-        run = _load(reports, anonymize=anonymize)
-        from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
-
-        written = Timeline(run).save(output)
-    troubles = run.diagnostics["severity"].to_list()
-    counts = [_count(troubles.count(kind), kind) for kind in ("error", "warning")]
-    told = ", ".join(count for count in counts if not count.startswith("0 "))
-    if told:
-        _tell(f"{told}: rlviz check tells which.", err=True)
-    _tell(str(written))
-
-
-def _load(reports: Sequence[Path], *, anonymize: bool = False) -> ZoomableRun:
-    from rlviz.api import load
-
-    # A single file that is no export has an error of its own, a list has not.
-    return load(reports[0] if len(reports) == 1 else list(reports), anonymize=anonymize)
-
-
-@contextmanager
-def _errors_told() -> Iterator[None]:
-    """Turn what can go wrong with files into text on standard error and an exit status."""
-    import sqlite3
-
-    from rlviz.errors import RlvizError
-
-    try:
-        yield
-    except RlvizError as error:
-        _tell(str(error), err=True)
-        raise typer.Exit(_FAILED) from None
-    except OSError as error:
-        where = f"{Path(os.fsdecode(error.filename)).name}: " if error.filename else ""
-        _tell(f"{where}{error.strerror or type(error).__name__}", err=True)
-        raise typer.Exit(_FAILED) from None
-    except sqlite3.Error as error:  # the disk is full
-        _tell(str(error), err=True)
-        raise typer.Exit(_FAILED) from None
+app.command()(export)
+app.command()(compare)
 
 
 def _skew(given: Iterable[str]) -> float | dict[str, float]:
@@ -259,8 +190,8 @@ def _summary(run: Run) -> str:
     from datetime import UTC, datetime
 
     parts = [
-        _count(len(run.reports), "report"),
-        _count(run.rows["row"].n_unique(), "row"),
+        count(len(run.reports), "report"),
+        count(run.rows["row"].n_unique(), "row"),
         *(["simulated"] if run.simulated else []),
     ]
     if run.start_utc_ns is not None:
@@ -310,7 +241,7 @@ def _cell(value: object) -> str:
     from rlviz.view.legible import legible
 
     text = "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-    return escape(legible(text, _LONGEST))
+    return escape(legible(text, LONGEST))
 
 
 def _print(table: Table) -> None:
@@ -322,15 +253,3 @@ def _print(table: Table) -> None:
     with console.capture() as printed:
         console.print(table)
     typer.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
-
-
-def _tell(text: str, *, err: bool = False) -> None:
-    """Print text that may hold names from a report: nothing in it steers the terminal."""
-    from rlviz.view.legible import legible
-
-    lines = text.split("\n")
-    typer.echo("\n".join(legible(line, _LONGEST) for line in lines), err=err)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

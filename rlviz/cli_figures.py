@@ -1,0 +1,276 @@
+"""The commands that make figures: ``rlviz export`` and ``rlviz compare``."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlviz.terminal import FAILED, Reports, count, errors_told, load_run, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
+
+    from rlviz.run.run import Run
+    from rlviz.view.timeline import Timeline
+
+__all__ = ["compare", "export"]
+
+_INCHES = {"mm": 1 / 25.4, "cm": 1 / 2.54, "in": 1.0, "": 1.0}
+_PAGE = ".html"
+
+Named = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME=REPORTS...",
+        help="Runs to compare, the one to start from first: a folder, glob or file each.",
+        show_default=False,
+    ),
+]
+_OUTPUT: dict[str, Any] = {
+    "metavar": "FILE",
+    "help": "File to write: .html is a page, .png, .svg and .pdf are figures. Can be repeated.",
+    "show_default": False,
+}
+Output = Annotated[list[Path], typer.Option("--output", "-o", **_OUTPUT)]
+OptionalOutput = Annotated[list[Path] | None, typer.Option("--output", "-o", **_OUTPUT)]
+Window = Annotated[
+    str | None,
+    typer.Option(metavar="START,END", help="Part to draw, in seconds of the time axis (figures)."),
+]
+Rows = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT|N,N",
+        help="Rows to draw: a text of their label, host or pool, or numbers (figures).",
+    ),
+]
+Width = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="As 12, 12in or 85mm; default 12in (figures).")
+]
+Height = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Default: what the rows need (figures).")
+]
+Theme = Annotated[str, typer.Option(metavar="light|dark|print", help="Colours (figures).")]
+Title = Annotated[str | None, typer.Option(help='In place of the run\'s; "" for none (figures).')]
+Caption = Annotated[
+    bool, typer.Option("--caption/--no-caption", help="Tell numbers, alignment, notes (figures).")
+]
+Detail = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MB|none", help="How much detail a page holds, at most; default 6 MB (pages)."
+    ),
+]
+
+
+def export(
+    reports: Reports,
+    output: Output,
+    iteration: Annotated[
+        int | None, typer.Option(help="Iteration to draw, with its numbers (figures).")
+    ] = None,
+    window: Window = None,
+    rows: Rows = None,
+    width: Width = None,
+    height: Height = None,
+    theme: Theme = "light",
+    title: Title = None,
+    caption: Caption = True,
+    detail: Detail = None,
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Replace names of hosts, users, GPUs and files.")
+    ] = False,
+) -> None:
+    """Write the timeline of a run: a page that opens offline in any browser, or a figure.
+
+    Exit status: 0 the file is written, even where some reports could not be read, which standard
+    error tells then; 2 it is not.
+    """
+    look = _look(window, rows, width, height, theme, title, caption=caption)
+    look |= {"iteration": iteration}
+    with errors_told(), _values_told():
+        run = load_run(reports, anonymize=anonymize)
+        from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
+
+        written = list(_saved(Timeline(run), output, look, _detail(detail)))
+    _tell_troubles({"": run})
+    for path in written:
+        tell(str(path))
+
+
+def compare(
+    runs: Named,
+    output: OptionalOutput = None,
+    iteration: Annotated[
+        int | None,
+        typer.Option(
+            help="Iteration that begins at second 0 in every run; default the first complete one."
+        ),
+    ] = None,
+    window: Window = None,
+    rows: Rows = None,
+    width: Width = None,
+    height: Height = None,
+    theme: Theme = "light",
+    title: Title = None,
+    caption: Caption = True,
+    detail: Detail = None,
+) -> None:
+    """Compare runs: rlviz compare before=DIR after=DIR -o figure.png.
+
+    Without a file to write, the differences of all numbers are printed.
+
+    Exit status: 0 the runs are compared, even where some reports could not be read, which standard
+    error tells then; 2 they are not.
+    """
+    named = _named(runs)
+    look = _look(window, rows, width, height, theme, title, caption=caption)
+    with errors_told(), _values_told():
+        loaded = {name: load_run(reports) for name, reports in named.items()}
+        from rlviz.view.comparison import Comparison  # only drawing needs Bokeh
+
+        comparison = Comparison(loaded, iteration)
+        written = list(_saved(comparison, output or (), look, _detail(detail)))
+        told = comparison.scene.subtitle
+    _tell_troubles(loaded)
+    if not written:
+        tell(told)
+        tell("")
+        for line in _lines(comparison.differences):
+            tell(line)
+    for path in written:
+        tell(str(path))
+
+
+def _saved(
+    timeline: Timeline, outputs: Sequence[Path], look: dict[str, Any], detail: bool | float
+) -> Iterator[Path]:
+    """Write files; what only figures take is for the figures, where there are any."""
+    of_figures = any(path.suffix.lower() != _PAGE for path in outputs)
+    for path in outputs:
+        if path.suffix.lower() == _PAGE:
+            yield timeline.save(path, detail=detail, **({} if of_figures else look))
+        elif any(other.suffix.lower() == _PAGE for other in outputs):
+            yield timeline.save(path, **look)
+        else:
+            yield timeline.save(path, detail=detail, **look)
+
+
+def _look(
+    window: str | None,
+    rows: str | None,
+    width: str | None,
+    height: str | None,
+    theme: str,
+    title: str | None,
+    *,
+    caption: bool,
+) -> dict[str, Any]:
+    return {
+        "window": None if window is None else _two_numbers(window),
+        "rows": None if rows is None else _rows(rows),
+        "width": None if width is None else _inches("--width", width),
+        "height": None if height is None else _inches("--height", height),
+        "theme": theme,
+        "title": title,
+        "caption": caption,
+    }
+
+
+def _two_numbers(text: str) -> tuple[float, float]:
+    try:
+        start, end = map(float, text.split(","))
+    except ValueError:
+        message = f"--window: {text!r} is not START,END in seconds, as 30,45.5"
+        raise typer.BadParameter(message) from None
+    return start, end
+
+
+def _rows(text: str) -> list[int] | str:
+    parts = text.split(",")
+    return [int(part) for part in parts] if all(p.strip().isdecimal() for p in parts) else text
+
+
+def _inches(option: str, text: str) -> float:
+    number = text.strip().rstrip("cimn")
+    unit = text.strip()[len(number) :]
+    try:
+        return float(number) * _INCHES[unit]
+    except (ValueError, KeyError):
+        message = f"{option}: {text!r} is no size: 12, 12in, 30cm or 85mm"
+        raise typer.BadParameter(message) from None
+
+
+def _detail(text: str | None) -> bool | float:
+    if text is None:
+        return True
+    if text == "none":
+        return False
+    try:
+        return float(text)
+    except ValueError:
+        message = f"--detail: {text!r} is neither a number of MB nor none"
+        raise typer.BadParameter(message) from None
+
+
+def _named(runs: Iterable[str]) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for text in runs:
+        name, equals, reports = text.partition("=")
+        if not (name and equals and reports):
+            message = f"{text!r} is not NAME=REPORTS, as before=old/nsight"
+            raise typer.BadParameter(message)
+        found.setdefault(name, []).append(Path(reports))
+    return found
+
+
+@contextmanager
+def _values_told() -> Iterator[None]:
+    """Turn what a figure cannot be into text on standard error and an exit status."""
+    try:
+        yield
+    except ValueError as error:
+        tell(str(error), err=True)
+        raise typer.Exit(FAILED) from None
+
+
+def _tell_troubles(runs: dict[str, Run]) -> None:
+    for name, run in runs.items():
+        troubles = run.diagnostics["severity"].to_list()
+        counts = [count(troubles.count(kind), kind) for kind in ("error", "warning")]
+        told = ", ".join(one for one in counts if not one.startswith("0 "))
+        if told:
+            of_run = f"{name}: " if name else ""
+            tell(f"{of_run}{told}: rlviz check tells which.", err=True)
+
+
+def _lines(differences: pl.DataFrame) -> Iterator[str]:
+    """Write the differences as a table: a line per pool, number and run."""
+    table = [("pool", "number", "run", "mean", "least", "most", "difference", "")]
+    for one in differences.iter_rows(named=True):
+        scale, unit = (1e9, " s") if one["unit"] == "ns" else (1.0, f" {one['unit']}".rstrip())
+        numbers = (
+            "-" if one[key] is None else f"{one[key] / scale:{sign},.3f}{unit}"
+            for key, sign in (("mean", ""), ("least", ""), ("most", ""), ("difference", "+"))
+        )
+        table.append(
+            (
+                one["pool"],
+                one["number"].removesuffix("_ns"),
+                one["run"],
+                *numbers,
+                one["reason"] or "",
+            )
+        )
+    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+    for line in table:
+        cells = [
+            text.ljust(width) if i in (0, 1, 2, 7) else text.rjust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()

@@ -1,0 +1,119 @@
+"""Figures from the command line: every option of `save`, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rlviz import Comparison, Timeline, cli
+from rlviz.demo import write
+from tests.view.stills import svg_texts
+
+
+def rlviz(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of two small runs, `before` with a long tail, and one that has other steps."""
+    folder = tmp_path_factory.mktemp("runs")
+    small = {"hosts": 1, "policy_gpus": 2, "generation_gpus": 2, "kernels_per_gpu": 900}
+    write(folder / "before", steps=3, long_tail=True, **small)
+    write(folder / "after", steps=3, **small)
+    write(folder / "later", steps=3, first_step=20, **small)
+    return folder
+
+
+@pytest.mark.parametrize("command", [cli.export, cli.compare])
+def test_every_option_of_save_is_on_the_command_line(command: object) -> None:
+    options = set(inspect.signature(command).parameters)  # type: ignore[arg-type]
+    for kind in (Timeline, Comparison):
+        assert set(inspect.signature(kind.save).parameters) - {"self", "path"} <= options
+
+
+def test_options_of_a_figure_reach_it(runs: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "x.svg"
+    look = ["--rows", "policy", "--width", "85mm", "--title", "Mine", "--theme", "print"]
+    told = rlviz("export", runs / "after", "-o", figure, "--iteration", 4, "--no-caption", *look)
+    assert (told.exit_code, told.stdout) == (0, f"{figure}\n"), told.output
+    texts = svg_texts(figure.read_bytes())
+    assert "Mine" in texts
+    assert not any("generation 0" in text or "reports" in text for text in texts)
+    assert b'width="240.9' in figure.read_bytes()
+
+
+def test_a_page_and_a_figure_are_written_at_once(runs: Path, tmp_path: Path) -> None:
+    page, figure = tmp_path / "x.html", tmp_path / "x.png"
+    told = rlviz("export", runs / "after", "-o", page, "-o", figure, "--iteration", 4)
+    assert (told.exit_code, told.stdout) == (0, f"{page}\n{figure}\n"), told.output
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--iteration", 99], "no iteration 99: there are 3 to 5"),
+        (["--window", "9,3"], "has no width"),
+        (["--window", "later"], "is not START,END"),
+        (["--rows", "nobody"], "no row has 'nobody'"),
+        (["--width", "wide"], "is no size"),
+        (["--theme", "pink"], "no theme 'pink'"),
+        (["--detail", "much"], "neither a number of MB nor none"),
+    ],
+)
+def test_what_a_figure_cannot_be_is_told_without_a_traceback(
+    options: list[object], problem: str, runs: Path, tmp_path: Path
+) -> None:
+    told = rlviz("export", runs / "after", "-o", tmp_path / "x.svg", *options)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert problem in " ".join(told.stderr.replace("│", "").split())
+    assert "Traceback" not in told.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_takes_no_options_of_figures(runs: Path, tmp_path: Path) -> None:
+    told = rlviz("export", runs / "after", "-o", tmp_path / "x.html", "--iteration", 4)
+    assert told.exit_code == 2
+    assert "takes no iteration" in told.stderr
+
+
+def test_runs_are_compared_in_a_figure(runs: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "x.svg"
+    named = [f"before={runs / 'before'}", f"after={runs / 'after'}"]
+    told = rlviz("compare", *named, "-o", figure, "--iteration", 5)
+    assert (told.exit_code, told.stdout) == (0, f"{figure}\n"), told.output
+    texts = svg_texts(figure.read_bytes())
+    assert any(text.startswith("Iteration 5 is ") and "shorter" in text for text in texts)
+    assert sum(text.startswith(("before: ", "after: ")) for text in texts) >= 2
+
+
+def test_without_a_file_the_differences_are_printed(runs: Path) -> None:
+    told = rlviz("compare", f"before={runs / 'before'}", f"after={runs / 'after'}")
+    assert told.exit_code == 0, told.output
+    head, _, columns, *lines = told.stdout.splitlines()
+    assert head.startswith("Iteration 4 is ")
+    assert columns.split() == ["pool", "number", "run", "mean", "least", "most", "difference"]
+    assert any(line.split()[:3] == ["generation", "tail", "after"] for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["before=before"], "two runs or more"),
+        (["before=before", "after"], "is not NAME=REPORTS"),
+        (["before=before", "later=later"], "no iteration in common"),
+        (["before=before", "after=nowhere"], "nowhere: no such file"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(
+    names: list[str], problem: str, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs)
+    told = rlviz("compare", *names, "-o", "x.png")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert problem in " ".join(told.stderr.replace("│", "").split())
+    assert "Traceback" not in told.output
+    assert not Path("x.png").exists()
