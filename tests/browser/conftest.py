@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +88,21 @@ def watched_page(
     height: int = 900,
     dark: bool = False,
     wait: bool = True,
+    scripts: Sequence[str] = (),
 ) -> Iterator[Page]:
-    """Open the text of a page from a file, with the network cut off; fail if anything was wrong."""
+    """Open the text of a page from a file, with the network cut off; fail if anything was wrong.
+
+    Parameters
+    ----------
+    browser, path, text
+        Where to open it, the file to write, and the page.
+    width, height, dark
+        The window and the system's theme.
+    wait : bool
+        Whether to wait until the chart is painted.
+    scripts : sequence of str
+        What runs before the page.
+    """
     path.write_text(text, encoding="utf-8")
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -97,6 +110,8 @@ def watched_page(
         offline=True,
     )
     watch = Watch((path.as_uri(),), ())
+    for script in scripts:
+        context.add_init_script(script)
     try:
         page = watch.over(context.new_page())
         page.goto(path.as_uri())
