@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +13,10 @@ import numpy as np
 from rlviz.errors import RlvizError
 from rlviz.reports.collectives import read_collectives
 from rlviz.run.base_clocks import base_clocks
-from rlviz.run.clock_words import describe, tell
-from rlviz.run.collectives import KINDS, series_of
+from rlviz.run.clock_words import describe, tell, tell_drifts
+from rlviz.run.collectives import KINDS, TOGETHER, series_of
 from rlviz.run.consensus import Party, judge
+from rlviz.run.drift import find_drifts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rlviz.run.base_clocks import BaseClock
     from rlviz.run.collectives import Series
     from rlviz.run.consensus import Verdict
+    from rlviz.run.drift import Drift
     from rlviz.run.hosts import Machine
 
 __all__ = ["Alignment", "Clock", "align"]
@@ -120,9 +122,14 @@ def align(
     session's own launch.
     """
     bases = base_clocks(reports, machines, offsets or {})
-    verdicts = judge(_parties(reports, bases)) if len(bases) > 1 else None
+    parties = _parties(reports, bases) if len(bases) > 1 else None
+    verdicts = judge(parties) if parties is not None else None
     corrections, far = [0] * len(bases), [False] * len(bases)
-    if verdicts is not None:
+    drifts: list[Drift | None] = [None] * len(bases)
+    if parties is not None and verdicts is not None:
+        drifts = find_drifts(
+            parties, verdicts, _windows(reports, bases), [b.reports for b in bases]
+        )
         corrections = [verdict.offset_ns for verdict in verdicts]
         far = _far(reports, bases, verdicts)
     alignments: dict[int, Alignment] = {}
@@ -131,10 +138,14 @@ def align(
     for number, base in enumerate(bases):
         verdict = verdicts[number] if verdicts is not None else None
         for index in base.reports:
+            drift = drifts[number]
             one = _alignment(reports[index], base, index, verdict, far=far[number])
+            changed = drift.change_ns.get(index, 0) if drift is not None else 0
+            if drift is not None and changed and not one.apart:
+                one = _drifted(one, changed, drift, index)
             alignments[index] = one
             if base.known or one.method not in ("none", "user"):
-                places[index] = base.start_ns[index] + corrections[number]
+                places[index] = base.start_ns[index] + corrections[number] + changed
             else:  # without a start time, what the caller says counts from the run's start
                 after_zero[index] = base.start_ns[index]
     zero = _zero(reports, places, alignments)
@@ -145,7 +156,7 @@ def align(
         tuple(places[i] - zero if i in places else after_zero[i] for i in order),
         tuple(alignments[i] for i in order),
         describe(bases, verdicts, alignments),
-        tuple(tell(reports, bases, verdicts, alignments)),
+        (*tell(reports, bases, verdicts, alignments), *tell_drifts(bases, drifts)),
     )
 
 
@@ -167,6 +178,14 @@ def _parties(reports: Sequence[Report], bases: Sequence[BaseClock]) -> list[Part
         with_series = {one.report for kind in series.values() for one in kind}
         parties.append(Party(series, len(with_series), base.fixed, base.known))
     return parties
+
+
+def _windows(reports: Sequence[Report], bases: Sequence[BaseClock]) -> dict[int, tuple[int, int]]:
+    return {
+        index: (base.start_ns[index], base.start_ns[index] + _length(reports[index]))
+        for base in bases
+        for index in base.reports
+    }
 
 
 def _length(report: Report) -> int:
@@ -215,6 +234,16 @@ def _alignment(
         return Alignment(method, offset)
     median, worst = round(float(np.median(residuals))), int(residuals.max())
     return Alignment(method, offset, median, worst, verdict.anchors)
+
+
+def _drifted(one: Alignment, change_ns: int, drift: Drift, index: int) -> Alignment:
+    """Move a report to where the collectives of its own capture put it."""
+    offset = None if one.offset_ns is None else one.offset_ns + change_ns
+    if index not in drift.residuals_ns:
+        return replace(one, method=TOGETHER.name, offset_ns=offset)
+    sizes = np.abs(drift.residuals_ns[index])
+    median, worst = round(float(np.median(sizes))), int(sizes.max())
+    return Alignment(TOGETHER.name, offset, median, worst, drift.anchors[index])
 
 
 def _zero(

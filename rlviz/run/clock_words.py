@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from rlviz.run.base_clocks import BaseClock
     from rlviz.run.clock import Alignment
     from rlviz.run.consensus import Verdict
+    from rlviz.run.drift import Drift
 
-__all__ = ["FLAGGED_NS", "describe", "length_text", "span_text", "tell"]
+__all__ = ["FLAGGED_NS", "describe", "length_text", "span_text", "tell", "tell_drifts"]
 
 FLAGGED_NS = 50_000_000
 """NTP keeps hosts within some ten ms of each other: a clock that is further off is wrong."""
@@ -93,6 +94,29 @@ def tell(
             yield from _of_verdict(base, verdicts[number], method, reports)
     if verdicts is not None:
         yield from _unconfirmed(bases, verdicts, alignments)
+
+
+def tell_drifts(bases: Sequence[BaseClock], drifts: Sequence[Drift | None]) -> Iterator[Diagnostic]:
+    """Say which clocks run fast or slow."""
+    for base, drift in zip(bases, drifts, strict=True):
+        if drift is None:
+            continue
+        if drift.change_ns:
+            most = max(drift.change_ns.values(), key=abs)
+            message = (
+                f"The clock of {base.label} drifts: its offset changes by {length_text(most)} from "
+                "one capture to another. Each of its captures has the offset that its own "
+                "collectives tell."
+            )
+            yield Diagnostic("info", "clock-drift", message, count=len(drift.change_ns))
+        if drift.ppm is not None:
+            message = (
+                f"The clock of {base.label} runs {abs(drift.ppm):.2f} ppm "
+                f"{'fast' if drift.ppm > 0 else 'slow'} against the other hosts: at the ends of "
+                f"its longest capture its times are {length_text(drift.within_ns)} off. That is "
+                "not corrected; a shorter capture drifts less."
+            )
+            yield Diagnostic("info", "clock-drift", message)
 
 
 def _of_verdict(
