@@ -47,7 +47,7 @@ def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     _lines(plot, scene, paint)
     _bars(plot, scene)
     _shades(plot, scene, paint, "edge")
-    _overlays(plot, scene)
+    _overlays(plot, scene, paint)
     _outlines(plot, paint)
     _brackets(plot, scene, paint, row_px)
     _labels(plot, scene, paint, row_px)
@@ -120,7 +120,7 @@ def _bars(plot: Figure, scene: Scene) -> None:
     _add(plot, "bars", _columns(scene.bars), glyph)
 
 
-def _overlays(plot: Figure, scene: Scene) -> None:
+def _overlays(plot: Figure, scene: Scene, paint: Paint) -> None:
     columns = _columns(scene.overlays)
     shown = columns.pop("shown").astype(bool)
     columns["truncated"] = columns["truncated"].astype(np.uint8)
@@ -135,10 +135,27 @@ def _overlays(plot: Figure, scene: Scene) -> None:
         line_color=_mapped(scene, darker=0.35),
         line_width=1,
     )
-    _add(plot, "overlays", {key: column[shown] for key, column in columns.items()}, glyph)
+    drawn = {key: column[shown] for key, column in columns.items()}
+    source = ColumnDataSource(drawn, name="overlays")
+    plot.renderers += [_renderer(source, glyph), _renderer(source, _open_edge(paint))]
     # The ranges of domains that are off until asked for: here, so that asking needs no round trip.
     hidden = {key: column[~shown] for key, column in columns.items()}
     _add(plot, "hidden", hidden, glyph.clone(), visible=False)
+
+
+def _open_edge(paint: Paint) -> Segment:
+    """Break the outline where a range did not end: its capture did."""
+    glyph = Segment(
+        x0="right",
+        x1="right",
+        y0="top",
+        y1="bottom",
+        line_alpha="truncated",
+        line_width=3,
+        line_dash=[3, 3],
+    )
+    paint(glyph, line_color="band")
+    return glyph
 
 
 def _outlines(plot: Figure, paint: Paint) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +14,9 @@ from bokeh.models import (
     Axis,
     PanTool,
     Plot,
+    Quad,
     RangeTool,
+    Segment,
     WheelZoomTool,
 )
 from bokeh.models.renderers import GlyphRenderer
@@ -48,8 +51,12 @@ def plots(drawn: Scene) -> dict[str, Any]:
 
 
 def named(drawn: Scene, name: str) -> Any:
-    (found,) = (one for one in models(drawn, GlyphRenderer) if one.data_source.name == name)
-    return found
+    return drawers(drawn, name)[0]
+
+
+def drawers(drawn: Scene, name: str) -> list[Any]:
+    found = [one for plot in plots(drawn).values() for one in plot.renderers]
+    return [one for one in found if isinstance(one, GlyphRenderer) and one.data_source.name == name]
 
 
 @pytest.mark.parametrize("make", SCENES.values(), ids=SCENES)
@@ -126,6 +133,22 @@ def test_ranges_that_are_off_are_there_but_not_drawn() -> None:
     assert len(hidden.data_source.data["left"]) == (~drawn.overlays.shown).sum() > 0
     assert shown.visible
     assert not hidden.visible
+
+
+def test_a_range_that_did_not_end_has_an_open_edge_and_others_have_none() -> None:
+    drawn = scene(4)
+    cut = np.zeros(len(drawn.overlays.left), bool)
+    cut[::3] = True
+    overlays = replace(drawn.overlays, truncated=cut)
+    outline, edge = drawers(replace(drawn, overlays=overlays), "overlays")
+    assert isinstance(outline.glyph, Quad)  # the lens takes the first for the ranges
+    assert isinstance(edge.glyph, Segment)
+    # one source, so that ranges that are replaced on zoom keep their edges
+    assert edge.data_source is outline.data_source
+    assert (edge.glyph.x0, edge.glyph.x1) == ("right", "right")
+    assert edge.glyph.line_alpha == "truncated"
+    seen = edge.data_source.data["truncated"]
+    np.testing.assert_array_equal(seen, cut[drawn.overlays.shown])
 
 
 def test_bars_take_the_colours_of_the_palette() -> None:
