@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 import rlviz
 from rlviz import loading
 from rlviz.errors import NotAnExport, UnreadableReport
+from rlviz.levels import kept
 from rlviz.levels.store import Store
 from rlviz.pool import processors, read_in_processes
 from tests.killed import kill_writers
@@ -117,7 +118,7 @@ def test_an_executor_that_fails_costs_one_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = reports(tmp_path / "reports", 2)
-    keep = loading.keep
+    keep = kept.keep
 
     def failing(store: Store, path: Path) -> None:
         if path.name == "w4712.sqlite":

@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
 
 import rlviz
+from rlviz.cli_cache import cache
 from rlviz.levels import store as store_module
 from rlviz.levels.kept import key_of, read_through
 from rlviz.levels.store import Store
@@ -238,3 +240,13 @@ def test_without_a_cache_nothing_is_written(
     rlviz.load(tmp_path / "w.sqlite", cache=tmp_path / "mine")
     assert not (tmp_path / "cache").exists()
     assert Store(tmp_path / "mine").info().entries == 1
+
+
+def test_the_command_line_tells_and_clears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLVIZ_CACHE_DIR", str(tmp_path / "cache"))
+    rlviz.load(write(tmp_path / "w.sqlite"))
+    told = CliRunner().invoke(cache, ["info"])
+    assert told.output.splitlines()[0] == str(tmp_path / "cache" / "store")
+    assert told.output.splitlines()[1].startswith("1 report, ")
+    assert "freed" in CliRunner().invoke(cache, ["clear"]).output
+    assert "0 reports, 0.0 MiB" in CliRunner().invoke(cache, ["info"]).output

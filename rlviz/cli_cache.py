@@ -1,0 +1,32 @@
+"""The command line for the store: ``rlviz cache info`` and ``rlviz cache clear``."""
+
+from __future__ import annotations
+
+import typer
+
+__all__ = ["cache"]
+
+cache = typer.Typer(help="What rlviz keeps of reports that it read.", no_args_is_help=True)
+
+_MIB = 1 << 20
+
+
+@cache.command()
+def info() -> None:
+    """Tell where the store is, and how much it holds."""
+    from rlviz.errors import written
+    from rlviz.levels.store import Store
+
+    told = Store().info()
+    typer.echo(written(told.folder))
+    count = f"{told.entries} {'report' if told.entries == 1 else 'reports'}"
+    size, most = told.size_bytes / _MIB, told.most_bytes / _MIB
+    typer.echo(f"{count}, {size:.1f} MiB of at most {most:.0f} MiB")
+
+
+@cache.command()
+def clear() -> None:
+    """Remove all that is kept; reports are read again when they are needed."""
+    from rlviz.levels.store import Store
+
+    typer.echo(f"{Store().clear() / _MIB:.1f} MiB freed")
