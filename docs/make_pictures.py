@@ -1,4 +1,4 @@
-"""Make the pictures of the docs: the page of a simulated run, seen by a headless Chromium."""
+"""Make the pictures of the docs: a page seen by a headless Chromium, and figures."""
 
 from __future__ import annotations
 
@@ -39,10 +39,14 @@ def picture(page: Path, target: Path) -> None:
 def main() -> None:
     """Make all pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        demo.write(folder)
-        page = rlviz.Timeline(rlviz.load(folder)).save(Path(folder, "timeline.html"))
+        run = rlviz.load(demo.write(Path(folder, "default")))
+        page = rlviz.Timeline(run).save(Path(folder, "timeline.html"))
         _IMAGES.mkdir(exist_ok=True)
         picture(page, _IMAGES / "timeline.png")
+        tailed = Path(folder, "long-tail")
+        demo.write(tailed, long_tail=True)
+        runs = {"before": rlviz.load(tailed), "after": run}
+        rlviz.Comparison(runs).save(_IMAGES / "compare.png")
 
 
 if __name__ == "__main__":

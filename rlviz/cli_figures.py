@@ -11,7 +11,7 @@ import typer
 from rlviz.terminal import FAILED, Reports, count, errors_told, load_run, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -239,7 +239,7 @@ def _values_told() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-def _tell_troubles(runs: dict[str, Run]) -> None:
+def _tell_troubles(runs: Mapping[str, Run]) -> None:
     for name, run in runs.items():
         troubles = run.diagnostics["severity"].to_list()
         counts = [count(troubles.count(kind), kind) for kind in ("error", "warning")]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from rlviz import Comparison, Timeline, cli
+from rlviz import Comparison, Timeline, cli, cli_figures
 from rlviz.demo import write
 from tests.view.stills import svg_texts
 
@@ -21,14 +22,15 @@ def rlviz(*arguments: object) -> Result:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of two small runs, `before` with a long tail, and one that has other steps."""
     folder = tmp_path_factory.mktemp("runs")
-    small = {"hosts": 1, "policy_gpus": 2, "generation_gpus": 2, "kernels_per_gpu": 900}
-    write(folder / "before", steps=3, long_tail=True, **small)
-    write(folder / "after", steps=3, **small)
-    write(folder / "later", steps=3, first_step=20, **small)
+    small: dict[str, Any] = {"hosts": 1, "policy_gpus": 2, "generation_gpus": 2}
+    small |= {"steps": 3, "kernels_per_gpu": 900}
+    write(folder / "before", long_tail=True, **small)
+    write(folder / "after", **small)
+    write(folder / "later", first_step=20, **small)
     return folder
 
 
-@pytest.mark.parametrize("command", [cli.export, cli.compare])
+@pytest.mark.parametrize("command", [cli_figures.export, cli_figures.compare])
 def test_every_option_of_save_is_on_the_command_line(command: object) -> None:
     options = set(inspect.signature(command).parameters)  # type: ignore[arg-type]
     for kind in (Timeline, Comparison):

@@ -31,10 +31,7 @@ DIFFERENCES: dict[str, Column] = {
     "difference": Column(_REAL, "unit", "mean less the first run's mean; null for the first run"),
     "relative": Column(_REAL, "", "difference over the first run's mean; null where that is 0"),
     "apart": Column(
-        _FLAG,
-        "",
-        "True: no iteration of the run has a number within the first run's least to most"
-        ", nor the other way round",
+        _FLAG, "", "True: least to most of the run and of the first run do not overlap"
     ),
     "reason": Column(_TEXT, "", "why mean is null, or told by fewer iterations than are complete"),
 }

@@ -1,0 +1,213 @@
+"""Runs that are compared: a figure whose numbers equal the truth of both, and the differences."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rlviz
+from rlviz.demo import write
+from rlviz.run.differences import DIFFERENCES
+from rlviz.view.asked import Window
+from rlviz.view.detail import Detail
+from rlviz.view.still import still
+from tests.view.stills import drawn, overlap, svg_texts
+
+if TYPE_CHECKING:
+    from rlviz.levels.query import ZoomableRun
+
+_SIZES = ((12.0, "light"), (12.0, "dark"), (85 / 25.4, "print"))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a run with a long tail, `before`, and one without, `after`."""
+    folder = tmp_path_factory.mktemp("compared")
+    write(folder / "before", long_tail=True, kernels_per_gpu=4_000)
+    write(folder / "after", kernels_per_gpu=4_000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(folders: Path) -> dict[str, ZoomableRun]:
+    return {name: rlviz.load(folders / name) for name in ("before", "after")}
+
+
+@pytest.fixture(scope="module")
+def comparison(runs: dict[str, ZoomableRun]) -> rlviz.Comparison:
+    return rlviz.Comparison(runs)
+
+
+@pytest.fixture(scope="module")
+def truths(folders: Path) -> dict[str, list[dict[str, Any]]]:
+    """Complete iterations of each run's truth."""
+    told = {}
+    for name in ("before", "after"):
+        truth = json.loads((folders / name / "truth.json").read_text("utf-8"))
+        told[name] = [one for one in truth["iterations"] if one["complete"]]
+    return told
+
+
+def exposed_s(iteration: dict[str, Any]) -> float:
+    return float(iteration["exposed_generation"]["ns"]) / 1e9
+
+
+def duration_s(iteration: dict[str, Any]) -> float:
+    start, end = iteration["window"]
+    return float(end - start) / 1e9
+
+
+def test_the_headline_tells_both_truths(
+    comparison: rlviz.Comparison, truths: dict[str, list[dict[str, Any]]]
+) -> None:
+    before, after = (truths[name][0] for name in ("before", "after"))
+    assert comparison.iteration == before["iteration"] == after["iteration"]
+    change = duration_s(before) - duration_s(after)
+    head, *parts = comparison.scene.subtitle.split(" · ")
+    assert head == (
+        f"Iteration {comparison.iteration} is {change:.2f} s shorter: "
+        f"{duration_s(before):.1f} → {duration_s(after):.1f} s"
+    )
+    wanted = f"exposed generation {exposed_s(before):.2f} → {exposed_s(after):.2f} s"
+    assert wanted in parts
+
+
+def test_differences_are_those_of_the_truths(
+    comparison: rlviz.Comparison, truths: dict[str, list[dict[str, Any]]]
+) -> None:
+    frame = comparison.differences.filter(pl.col("pool") == "generation")
+    for number, ask in (("duration_ns", duration_s), ("exposed_generation_ns", exposed_s)):
+        rows = frame.filter(pl.col("number") == number).rows(named=True)
+        expected = {name: [ask(one) for one in own] for name, own in truths.items()}
+        for row in rows:
+            told = expected[row["run"]]
+            assert row["iterations"] == len(told)
+            assert row["mean"] / 1e9 == pytest.approx(statistics.mean(told))
+            assert row["deviation"] / 1e9 == pytest.approx(statistics.stdev(told))
+            assert (row["least"] / 1e9, row["most"] / 1e9) == pytest.approx((min(told), max(told)))
+        first, second = rows
+        assert (first["difference"], first["apart"]) == (None, None)
+        gap = statistics.mean(expected["after"]) - statistics.mean(expected["before"])
+        assert second["difference"] / 1e9 == pytest.approx(gap)
+        assert second["apart"] is True
+
+
+def test_every_number_of_the_summary_is_compared(comparison: rlviz.Comparison) -> None:
+    frame = comparison.differences
+    assert dict(frame.schema) == {name: column.dtype for name, column in DIFFERENCES.items()}
+    numbers = set(rlviz.run.columns.COLUMNS["summary"]) - {"iteration", "pool", "partial"}
+    assert set(frame["number"]) == numbers - {"straggler_row"}
+
+
+def test_every_column_is_documented() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text("utf-8")
+    for name in DIFFERENCES:
+        assert f"| `{name}` |" in page, name
+
+
+def test_what_a_run_cannot_tell_is_null_with_a_reason(
+    runs: dict[str, ZoomableRun], tmp_path: Path
+) -> None:
+    write(tmp_path, colocated=True, first_step=3, kernels_per_gpu=2_000)
+    frame = rlviz.Comparison({**runs, "shared": rlviz.load(tmp_path)}).differences
+    mine = frame.filter(pl.col("run") == "shared")
+    null = mine.filter(pl.col("mean").is_null())
+    assert null["reason"].null_count() == 0
+    reasons = dict(null.select(pl.col("pool") + " " + pl.col("number"), "reason").iter_rows())
+    assert reasons["generation busy_ns"] == "no generation pool"
+    assert "colocated" in reasons["colocated overlap_ns"]
+
+
+def test_the_iteration_begins_at_second_0_in_every_run(comparison: rlviz.Comparison) -> None:
+    scene = comparison.scene
+    for name in comparison.runs:
+        starts = [line.at for line in scene.lines if line.group == name]
+        assert min(map(abs, starts)) == 0.0
+    for name, run in comparison.runs.items():
+        zero = next(i for i in run.story.iterations if i.number == comparison.iteration).start_ns
+        train = next(b for b in scene.brackets if (b.group, b.text) == (name, "Train 4"))
+        own = next(i for i in run.story.iterations if i.number == 4)
+        assert own.train is not None
+        assert train.right == pytest.approx((own.train[1] - zero) / 1e9)
+
+
+def test_a_zoomed_view_shows_each_run_at_its_own_place(comparison: rlviz.Comparison) -> None:
+    joined: Any = comparison.run
+    for name, run in comparison.runs.items():
+        place = joined.places[name]
+        for number, track in run.tracks.items():
+            moved = joined.tracks[number + place.row]
+            assert np.array_equal(moved.start_ns, track.start_ns + place.shift_ns)
+            names = joined.events.names
+            codes = np.arange(0, len(track.name), 97)
+            told = [names[int(code)] for code in moved.name[codes]]
+            assert told == [run.events.names[int(code)] for code in track.name[codes]]
+    facts, _ = Detail(comparison.run, comparison.scene).answer(Window(-1.0, 5.0, 900))
+    rows = {row.row: row.group for row in comparison.scene.rows}
+    assert {rows[int(strip[0])] for strip in facts["strips"]} <= {"before", "after"}
+
+
+def test_busy_time_of_a_row_is_that_of_its_run(comparison: rlviz.Comparison) -> None:
+    joined: Any = comparison.run
+    for name, run in comparison.runs.items():
+        own = run.busy(by="row")
+        place = joined.places[name]
+        for number in run.rows["row"].unique():
+            spans = [joined.busy(row=number + place.row, by="row"), own.filter(row=number)]
+            lengths = [(part["end_ns"] - part["start_ns"]).sum() for part in spans]
+            assert lengths[0] == lengths[1]
+
+
+@pytest.mark.parametrize(("width", "theme"), _SIZES)
+def test_nothing_overlaps_or_is_cut_off(
+    comparison: rlviz.Comparison, width: float, theme: Any
+) -> None:
+    figure = drawn(comparison.scene, width=width, theme=theme)
+    for i, (text, box) in enumerate(figure.texts):
+        inside = min(box[:2]) >= 0 and box[2] <= figure.width and box[3] <= figure.height
+        assert inside, text
+        for other, its in figure.texts[i + 1 :]:
+            assert not overlap(box, its, 1.2), (text, other)
+
+
+def test_rows_can_be_chosen_by_their_run(comparison: rlviz.Comparison) -> None:
+    texts = svg_texts(still(comparison.scene, "svg", rows="after"))
+    assert any(text.startswith("after: ") for text in texts)
+    assert not any(text.startswith("before: ") for text in texts)
+
+
+def test_another_iteration_is_another_figure(comparison: rlviz.Comparison, tmp_path: Path) -> None:
+    path = comparison.save(tmp_path / "x.svg", iteration=6)
+    assert any(text.startswith("Iteration 6 is ") for text in svg_texts(path.read_bytes()))
+    assert comparison.save(tmp_path / "y.svg", iteration=6).read_bytes() == path.read_bytes()
+
+
+def test_a_page_holds_the_events_of_both_runs(comparison: rlviz.Comparison, tmp_path: Path) -> None:
+    page = comparison.save(tmp_path / "x.html").read_text("utf-8")
+    assert 'id="rlviz-held"' in page
+    assert "exposed generation" in page
+
+
+def test_findings_name_their_run(comparison: rlviz.Comparison) -> None:
+    assert set(comparison.findings["run"]) <= {"before", "after"}
+    assert all(r.text.startswith(("before: ", "after: ")) for r in comparison.scene.remarks)
+
+
+def test_what_cannot_be_compared_is_an_error(
+    runs: dict[str, ZoomableRun], comparison: rlviz.Comparison, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="two runs or more"):
+        rlviz.compare(before=runs["before"])
+    with pytest.raises(ValueError, match="iteration 99 is not in every run: 'before' has 3 to 7"):
+        rlviz.compare(**runs, iteration=99)
+    with pytest.raises(ValueError, match=r"rlviz\.compare\(\.\.\., iteration=6\)"):
+        comparison.zoom(iteration=6)
+    write(tmp_path, first_step=30, kernels_per_gpu=1_000)
+    with pytest.raises(ValueError, match="no iteration in common"):
+        rlviz.compare(before=runs["before"], after=tmp_path)
