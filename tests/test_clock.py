@@ -284,6 +284,15 @@ def test_a_clock_that_is_hours_off_and_cannot_be_checked_is_set_apart(
     assert run.rows.height == 3
 
 
+def test_reports_of_runs_on_different_days_are_told(tmp_path: Path) -> None:
+    for pid, days in ((1, 0), (2, 1), (3, 400)):
+        at = UTC_NS + days * 86_400 * SECOND
+        rank(tmp_path / f"w_{pid}.sqlite", ends_of(pid)[0], pid=pid, utc_ns=at)
+    (line,) = told(rlviz.load(tmp_path), "long-pause")
+    assert line["report"] == "w_3.sqlite"
+    assert "399.0 days after w_2.sqlite" in line["message"]
+
+
 def test_hosts_captured_minutes_apart_are_not_set_apart(tmp_path: Path) -> None:
     for number, gap in ((1, 0), (2, 300)):
         path = tmp_path / f"w_{number}.sqlite"

@@ -53,6 +53,16 @@ def test_a_broken_report_whose_name_tells_no_role_may_be_of_any_pool_like_it(
     assert ["of the training pool" in text for text in messages] == [False, True]
 
 
+def test_a_host_that_is_set_apart_leaves_no_claim_about_the_pools_it_worked_for() -> None:
+    run = simulated(identical_steps=True, steps=3, clock_skew_ms=7_200_000).run
+    assert (run.reports["status"] == "apart").sum() == 4
+    summary = run.summary()
+    assert summary.height
+    assert all(summary[column].is_null().all() for column in (*OF_BOTH, "active_ns"))
+    assert summary["busy_ns"].null_count() == 0
+    assert [line["count"] for line in told(run, "unread-reports")] == [2, 2]
+
+
 def test_a_rank_that_was_never_captured_leaves_the_numbers_of_the_others() -> None:
     run = simulated(missing_rank=1).run
     assert told(run, "missing-ranks")

@@ -13,7 +13,7 @@ import numpy as np
 from rlviz.errors import RlvizError
 from rlviz.reports.collectives import read_collectives
 from rlviz.run.base_clocks import base_clocks
-from rlviz.run.clock_words import describe, tell, tell_drifts
+from rlviz.run.clock_words import describe, tell, tell_drifts, tell_pauses
 from rlviz.run.collectives import KINDS, TOGETHER, series_of
 from rlviz.run.consensus import Party, judge
 from rlviz.run.drift import find_drifts
@@ -149,6 +149,11 @@ def align(
             else:  # without a start time, what the caller says counts from the run's start
                 after_zero[index] = base.start_ns[index]
     zero = _zero(reports, places, alignments)
+    windows = {
+        i: (start, start + _length(reports[i]))
+        for i, start in places.items()
+        if not alignments[i].apart
+    }
     order = range(len(reports))
     timed = any(base.known for base in bases)
     return Clock(
@@ -156,7 +161,11 @@ def align(
         tuple(places[i] - zero if i in places else after_zero[i] for i in order),
         tuple(alignments[i] for i in order),
         describe(bases, verdicts, alignments),
-        (*tell(reports, bases, verdicts, alignments), *tell_drifts(bases, drifts)),
+        (
+            *tell(reports, bases, verdicts, alignments),
+            *tell_drifts(bases, drifts),
+            *tell_pauses(reports, windows),
+        ),
     )
 
 

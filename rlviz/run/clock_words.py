@@ -17,12 +17,23 @@ if TYPE_CHECKING:
     from rlviz.run.consensus import Verdict
     from rlviz.run.drift import Drift
 
-__all__ = ["FLAGGED_NS", "describe", "length_text", "span_text", "tell", "tell_drifts"]
+__all__ = [
+    "FLAGGED_NS",
+    "describe",
+    "length_text",
+    "span_text",
+    "tell",
+    "tell_drifts",
+    "tell_pauses",
+]
 
 FLAGGED_NS = 50_000_000
 """NTP keeps hosts within some ten ms of each other: a clock that is further off is wrong."""
 
 _LISTED = 8
+
+_PAUSE_NS = 86_400_000_000_000
+# Steps of one run are captured hours apart at most; after more, it may be another run.
 
 
 def span_text(ns: int) -> str:
@@ -117,6 +128,26 @@ def tell_drifts(bases: Sequence[BaseClock], drifts: Sequence[Drift | None]) -> I
                 "not corrected; a shorter capture drifts less."
             )
             yield Diagnostic("info", "clock-drift", message)
+
+
+def tell_pauses(
+    reports: Sequence[Report], windows_ns: Mapping[int, tuple[int, int]]
+) -> Iterator[Diagnostic]:
+    """Say where so long nothing was captured that the reports may be of several runs."""
+    ordered = sorted(windows_ns, key=lambda index: windows_ns[index])
+    reach, last = None, ""
+    for index in ordered:
+        start, end = windows_ns[index]
+        key = reports[index].key
+        if reach is not None and start - reach > _PAUSE_NS:
+            days = (start - reach) / 86_400e9
+            message = (
+                f"{key} was captured {days:,.1f} days after {last}, and nothing in between: the "
+                "chart is as wide. If they are of different runs, load each alone."
+            )
+            yield Diagnostic("warning", "long-pause", message, key)
+        if reach is None or end > reach:
+            reach, last = end, key
 
 
 def _of_verdict(

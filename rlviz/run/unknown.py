@@ -93,9 +93,10 @@ def _of_unread(metrics: Metrics) -> list[Diagnostic]:
         Diagnostic(
             "warning",
             UNREAD,
-            f"{_counted(count, 'report')} of the {pool} pool could not be read: {alone[pool]}, and "
+            f"{_counted(count, 'report')} of the {pool} pool cannot be used: {alone[pool]}, and "
             "overlap, its GPU-second twin and exposed generation, are unknown, not 0. Sums over "
-            "GPUs are those of the GPUs that were read. Copy or export the reports again.",
+            "GPUs are those of the GPUs that have rows. Copy or export again what cannot be read, "
+            "and give offsets= for what is set apart.",
             count=count,
         )
         for pool, count in sorted(metrics.unread.items())
