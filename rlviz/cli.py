@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlviz.cli_cache import cache
 from rlviz.cli_figures import compare, export
 from rlviz.terminal import FAILED, LONGEST, Reports, count, errors_told, load_run, tell
 
@@ -45,6 +46,7 @@ app = typer.Typer(
     # A traceback with local variables would print what stands in a report.
     pretty_exceptions_show_locals=False,
 )
+app.add_typer(cache, name="cache")
 
 
 def main() -> None:
