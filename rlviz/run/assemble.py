@@ -217,9 +217,10 @@ def _truncated(ranges: pl.DataFrame) -> list[Diagnostic]:
     count = int(ranges["truncated"].sum())
     if not count:
         return []
+    ranges_were = "range was" if count == 1 else "ranges were"
     message = (
-        f"{count} ranges were open when their capture ended: their ends are unknown, and they are "
-        "drawn with an open edge."
+        f"{count:,} {ranges_were} open when a capture ended: such ends are unknown, and drawn as an "
+        "open edge."
     )
     return [Diagnostic("info", "truncated-ranges", message, count=count)]
 
