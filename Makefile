@@ -12,11 +12,12 @@ SOURCES := $(shell find rlviz -name '*.py' -o -name '*.js' -o -name '*.css' -o -
 SIMULATION := $(shell find rlviz/demo -name '*.py' -o -name '*.sql')
 
 .DELETE_ON_ERROR:
-.PHONY: help notebook demo test browser
+.PHONY: help notebook demo executed test browser
 
 help:
 	@echo 'make notebook   install, simulate a run, open its timeline in JupyterLab'
 	@echo 'make demo       install, simulate a run, write its timeline to $(PAGE)'
+	@echo 'make executed   run the notebook on a simulated run, and keep its outputs'
 	@echo 'make test       install, check style and types, run all tests'
 
 notebook: $(VENV)/.lab $(REPORTS)/truth.json
@@ -24,6 +25,10 @@ notebook: $(VENV)/.lab $(REPORTS)/truth.json
 
 demo: $(PAGE)
 	@echo 'The simulated reports are in $(REPORTS); open $(PAGE) in a browser.'
+
+# What the notebook shows to readers without a kernel, such as on GitHub.
+executed: $(VENV)/.lab
+	$(BIN)/python notebooks/execute.py
 
 # The browser's tests come last and one at a time: they measure what the eye sees, so they need the
 # machine for themselves.

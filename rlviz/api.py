@@ -117,6 +117,7 @@ def show(
     anonymize: bool = False,
     executor: Executor | None = None,
     cache: Cache = True,
+    static: bool = False,
 ) -> Timeline:
     """Show the timeline of a run, in a notebook.
 
@@ -126,6 +127,9 @@ def show(
         The run.
     rules, iteration_marker, offsets, anonymize, executor, cache
         As for `load`; a run has its own already.
+    static : bool
+        Display only the figure that a saved notebook keeps: it needs no kernel, and Python does
+        not move it.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def show(
             cache=cache,
         )
     timeline = Timeline(reports)
-    timeline._show()
+    timeline._show(static=static)
     return timeline
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +55,43 @@ def shown(notebook: Any, text: str) -> Any:
     return cell.outputs
 
 
-def test_it_is_committed_without_outputs() -> None:
-    code = [cell for cell in source().cells if cell.cell_type == "code"]
-    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
+def test_its_outputs_are_those_of_its_cells() -> None:
+    notebook = source()
+    digest = runpy.run_path(str(NOTEBOOK.with_name("execute.py")))["digest"]
+    assert notebook.metadata["outputs_of"] == digest(notebook), "run: make executed"
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
+    assert {o.output_type for cell in code for o in cell.outputs} <= {
+        "display_data",
+        "execute_result",
+    }
+
+
+def test_its_chart_is_there_for_readers_without_a_kernel() -> None:
+    (figure,) = shown(source(), "rlviz.show(")
+    assert set(figure.data) == {"text/html", "image/png"}
+    png = figure.data["image/png"]
+    assert base64.b64decode(png).startswith(b"\x89PNG\r\n")
+    assert f"base64,{png}" in figure.data["text/html"]
+    packed = re.search('class="rlviz-packed">([^<]+)<', figure.data["text/html"])
+    assert packed is not None
+    page = gzip.decompress(base64.b64decode(packed[1])).decode()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "SIMULATED" in page.upper()
+
+
+def test_it_is_small_and_tells_nothing_of_the_machine_that_ran_it() -> None:
+    notebook = source()
+    assert NOTEBOOK.stat().st_size <= 1_500_000
+    assert set(notebook.metadata) == {"kernelspec", "outputs_of"}
+    assert all(cell.metadata == {} for cell in notebook.cells)
+    (figure,) = shown(notebook, "rlviz.show(")
+    packed = re.search('class="rlviz-packed">([^<]+)<', figure.data["text/html"])
+    assert packed is not None
+    page = gzip.decompress(base64.b64decode(packed[1])).decode()
+    plain = [o for cell in notebook.cells for o in cell.get("outputs", []) if o is not figure]
+    for text in (page, json.dumps(plain)):
+        assert not re.search(r"/(home|root|tmp|Users|work)/|ipykernel_", text)
 
 
 def test_one_marked_line_points_it_at_other_reports() -> None:
@@ -73,8 +111,9 @@ def test_it_simulates_a_run_and_shows_what_is_true_of_it(tmp_path: Path) -> None
         {uuid: gpu["whole_run"]["busy_ns"] for uuid, gpu in truth["gpus"].items()}, rel=1e-3
     )
     assert answers["iterations"] == [i["iteration"] for i in truth["iterations"]]
-    (chart,) = shown(notebook, "rlviz.show(")
+    chart, figure = shown(notebook, "rlviz.show(")
     assert "application/vnd.jupyter.widget-view+json" in chart.data
+    assert set(figure.data) == {"text/html", "image/png"}
     assert "warning" not in str(shown(notebook, "run.diagnostics"))
     page = (tmp_path / "E2E_Timeline.html").read_text("utf-8")
     assert "SIMULATED" in page.upper()

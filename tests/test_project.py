@@ -44,8 +44,8 @@ def test_the_wheel_holds_everything_that_is_read_at_run_time(tmp_path: Path) -> 
 def test_every_import_of_the_package_is_a_declared_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.split(r"[<>=~!\[ ]", name)[0].lower() for name in project["dependencies"]}
-    # rich comes with typer, traitlets and IPython with ipywidgets.
-    brought = {"rich", "traitlets", "ipython"}
+    # rich comes with typer, traitlets and IPython with ipywidgets, Pillow with matplotlib.
+    brought = {"rich", "traitlets", "ipython", "pil"}
     imported = set()
     for path in files("rlviz", ".py"):
         found = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import sys
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -230,7 +232,7 @@ class Timeline:
             return still(scene, kind, **look)
         return still(close_up(self.run, scene, part, iteration), kind, window=part, **look)
 
-    def _show(self) -> None:
+    def _show(self, *, static: bool = False) -> None:
         """Display the timeline now, once in this cell; outside a notebook, say what to do."""
         cell = _running_cell()
         if cell is None:
@@ -239,7 +241,10 @@ class Timeline:
                 'timeline.save("timeline.html") writes one that opens in any browser.'
             )
             return
-        self._display()
+        if static:
+            self._display_rich()
+        else:
+            self._display()
         self._shown_in = cell
 
     def _ipython_display_(self) -> None:
@@ -254,12 +259,33 @@ class Timeline:
 
         show: Callable[..., None] = display.display
         show(self._panel)
+        # After the chart is on its way: this one takes a while, and is for later readers.
+        try:
+            self._display_rich()
+        except Exception as error:
+            warnings.warn(
+                f"the saved notebook will hold no figure of this chart: {error!r}", stacklevel=2
+            )
+
+    def _display_rich(self) -> None:
+        from IPython import display
+
+        from rlviz.view.rich import rich_output
+
+        look: dict[str, Any] = {"rows": None, "width": None, "height": None, "title": None}
+        still = self._still("png", None, None, look | _PAGE)
+        show: Callable[..., None] = display.display
+        show(rich_output(self.run, self.scene, still, self._key), raw=True)
+
+    @cached_property
+    def _key(self) -> str:
+        return secrets.token_hex(8)
 
     @cached_property
     def _widget(self) -> ChartWidget:
         from rlviz.view.widget import ChartWidget  # only a notebook needs ipywidgets
 
-        widget = ChartWidget(self.scene, self._moved, self._detail, repr(self))
+        widget = ChartWidget(self.scene, self._moved, self._detail, repr(self), self._key)
         if self._window is not None:
             widget.move(*self._window)
         return widget

@@ -55,6 +55,8 @@ class ChartWidget(anywidget.AnyWidget):
         Gives the `Detail` of the scene's run; held weakly, as `moved`.
     text : str
         What stands where the chart cannot be drawn.
+    key : str
+        Of the outputs that stand in for the chart: its views hide them while they are live.
     """
 
     _esm = loader_js()
@@ -62,6 +64,7 @@ class ChartWidget(anywidget.AnyWidget):
     _versions: Any = traitlets.Dict().tag(sync=True)
     # Number of the move, start and end in seconds: state, so that a view that opens later follows.
     _zoom: Any = traitlets.List().tag(sync=True)
+    _still: Any = traitlets.Unicode().tag(sync=True)
     # What was chosen: colours, search, rows, domains, and a step to another match.
     _controls: Any = traitlets.Dict().tag(sync=True)
     # What became of it, for the controls: the window of the view that moved last, and matches.
@@ -74,6 +77,7 @@ class ChartWidget(anywidget.AnyWidget):
         moved: Callable[[float, float], None],
         detail: Callable[[], Detail],
         text: str,
+        key: str = "",
     ) -> None:
         self._text = text
         self._moved = weakref.WeakMethod(moved)
@@ -85,7 +89,8 @@ class ChartWidget(anywidget.AnyWidget):
             "item": _constant(gzip.compress(drawn.item.encode(), mtime=0)),
             "facts": _constant(gzip.compress(drawn.facts.encode(), mtime=0)),
         }
-        super().__init__(_versions={"bokeh": bokeh_version(), "lens": version(lens_js())}, _zoom=[])
+        versions = {"bokeh": bokeh_version(), "lens": version(lens_js())}
+        super().__init__(_versions=versions, _zoom=[], _still=key)
         self._shown = window(scene.start_s, scene.end_s)
         self.on_msg(_received)
 

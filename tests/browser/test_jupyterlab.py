@@ -17,6 +17,7 @@ from rlviz.view import timeline as module
 from tests.view.scenes import hostile, scene
 
 module.compose = lambda run: run.scene
+module.Timeline._display_rich = lambda self: None
 
 def timeline(made):
     return module.Timeline(SimpleNamespace(scene=made, reports=range(12)))

@@ -21,16 +21,17 @@ from tests.view.scenes import scene
 @pytest.fixture
 def timeline(monkeypatch: pytest.MonkeyPatch) -> Timeline:
     monkeypatch.setattr(module, "compose", lambda run: run.scene)
-    run: Any = SimpleNamespace(scene=scene(8), reports=range(12))
+    run: Any = SimpleNamespace(scene=scene(8), reports=range(12), tracks={})
     return Timeline(run)
 
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A notebook in place of the real one; `shown.widgets` is what it displayed."""
-    shell = SimpleNamespace(kernel=object(), execution_count=1, widgets=[])
+    shell = SimpleNamespace(kernel=object(), execution_count=1, widgets=[], figures=[])
     monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
     monkeypatch.setattr(IPython.display, "display", shell.widgets.append)
+    monkeypatch.setattr(Timeline, "_display_rich", lambda self: shell.figures.append(self))
     return shell
 
 
@@ -138,6 +139,21 @@ def test_show_as_the_last_expression_displays_once(
 ) -> None:
     timeline._show()
     timeline._ipython_display_()
+    assert len(shown.widgets) == 1
+
+
+def test_static_displays_the_figure_only(timeline: Timeline, shown: SimpleNamespace) -> None:
+    timeline._show(static=True)
+    timeline._ipython_display_()
+    assert (shown.widgets, shown.figures) == ([], [timeline])
+
+
+def test_a_figure_that_cannot_be_made_leaves_the_chart_and_a_warning(
+    timeline: Timeline, shown: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Timeline, "_display_rich", Mock(side_effect=MemoryError))
+    with pytest.warns(UserWarning, match="no figure of this chart"):
+        timeline._show()
     assert len(shown.widgets) == 1
 
 

@@ -16,9 +16,21 @@ const paintPage = () => paintRoot(document.body, facts, asked === "auto" ? ambie
 paintPage();
 watchTheme(paintPage);
 
+// In a frame: whoever made it cannot look inside, and must know how high the chart is.
+function tellHeight() {
+  if (parent === globalThis) return;
+  const tell = () => {
+    const { marginTop, marginBottom } = getComputedStyle(document.body);
+    const margins = Number.parseFloat(marginTop) + Number.parseFloat(marginBottom);
+    parent.postMessage({ rlvizHeight: Math.ceil(document.body.offsetHeight + margins) }, "*");
+  };
+  new ResizeObserver(tell).observe(document.body);
+}
+
 async function open() {
   const { lens, ready } = openLens(globalThis.Bokeh, root, read("rlviz-item"), facts, asked);
   await ready;
+  tellHeight();
   const held = document.getElementById("rlviz-held");
   if (held === null) return;
   if (globalThis.DecompressionStream === undefined) {

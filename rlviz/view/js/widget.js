@@ -35,6 +35,19 @@ function later(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
+// Hides the output that stands in for the chart where this style is, with all of its place in the
+// cell. Elsewhere than in JupyterLab there are no output areas to go by.
+function hides(still) {
+  const style = document.createElement("style");
+  style.dataset.rlvizLive = still;
+  const live = `[data-rlviz-live="${still}"]`;
+  const output = `[data-rlviz-still="${still}"]`;
+  style.textContent = `
+    .jp-OutputArea:has(${live}) > .jp-OutputArea-child:has(${output}),
+    body:not(:has(.jp-OutputArea)):has(${live}) ${output} { display: none; }`;
+  return style;
+}
+
 class View {
   constructor(model, el) {
     this.model = model;
@@ -43,6 +56,8 @@ class View {
     this.asked = new Map();
     this.root = document.createElement("div");
     el.append(this.root);
+    this.hiding = hides(model.get("_still"));
+    el.append(this.hiding);
     this.receive = (message, buffers) => this.answered(message, buffers);
     this.zoomed = () => this.follow();
     model.on("msg:custom", this.receive);
@@ -120,6 +135,7 @@ class View {
   async open() {
     const waiting = setTimeout(() => {
       this.root.textContent = "The chart waits for the kernel.";
+      this.hiding.remove();
     }, PATIENCE_MS);
     try {
       const [bokeh, lens, figure] = await Promise.all([
@@ -135,6 +151,7 @@ class View {
       this.lens = opened.lens;
       await opened.ready;
       if (this.closed) return;
+      this.root.after(this.hiding);
       this.follow();
       this.lens.link(this.model, (message) => this.send(message));
       this.last = this.lens.window.join();
@@ -142,6 +159,7 @@ class View {
       this.lens.detail.connectKernel((window) => this.request({ kind: "detail", ...window }));
     } catch (error) {
       clearTimeout(waiting);
+      this.hiding.remove();
       if (this.closed) return;
       this.root.textContent = `The chart could not be drawn: ${error.message}`;
       throw error;
@@ -176,6 +194,7 @@ class View {
     this.asked.clear();
     this.lens?.remove();
     this.root.remove();
+    this.hiding.remove();
   }
 }
 
