@@ -116,7 +116,7 @@ def measure(count: int, repeats: int) -> str:
             ratio=export / scan,
             page=page.stat().st_size / 1e6,
             scan=SCAN.replace("'", "'\\''"),
-            machine=_machine(),
+            machine=machine(),
         )
 
 
@@ -128,7 +128,7 @@ def _line(name: str, costs: list[Cost]) -> str:
     )
 
 
-def _machine() -> str:
+def machine() -> str:
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     used = [f"{name} {version(name)}" for name in ("polars", "numpy", "bokeh")]
     return (

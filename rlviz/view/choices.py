@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from rlviz.levels.groups import KINDS
+from rlviz.run.phases import ACTIVITY
 from rlviz.view.legible import legible
-from rlviz.view.palette import COLORS, KERNELS, LABELS, OTHER_KERNELS
+from rlviz.view.palette import COLORS, KERNELS, LABELS, OTHER_KERNELS, color_code
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rlviz.levels.strip import Facet
     from rlviz.view.scene import Row, Scene
 
-__all__ = ["COLOR_BY", "coloring", "domains", "legend", "role_of", "roles"]
+    UInt8 = NDArray[np.uint8]
 
-COLOR_BY = ("phase", "kind", "kernel")
+__all__ = ["COLOR_BY", "ColorBy", "coloring", "domains", "facet_of", "legend", "role_of", "roles"]
+
+ColorBy: TypeAlias = Literal["phase", "kind", "kernel"]
+COLOR_BY: tuple[ColorBy, ...] = get_args(ColorBy)
+
+_FACETS: dict[ColorBy, Facet] = {"phase": "code", "kind": "kind", "kernel": "group"}
 
 SHADES = {
     "not_captured": "not captured",
@@ -53,16 +62,14 @@ def coloring(scene: Scene) -> dict[str, dict[str, Any]]:
     dict
         By `COLOR_BY`: ``palette``, CSS colours, and ``legend``, entries as of `legend`. By kernel
         also ``names``, the name codes of the colours but the last, which is of all others; its
-        legend has a code as ``name`` in place of a label. By kind also ``of_color``, the kind of
-        each colour by phase, None where a phase does not tell it.
+        legend has a code as ``name`` in place of a label.
     """
-    used = np.unique(scene.bars.name)
-    kernels = [(code, color) for code, color in zip(scene.kernels, KERNELS, strict=False)]
-    # By code: names travel once.
+    kernels = list(zip(scene.kernels, KERNELS, strict=False))
+    # By code: names travel once. Any of them may be the longest of a window.
     named: list[dict[str, Any]] = [
-        {"kind": "color", "color": color, "name": code} for code, color in kernels if code in used
+        {"kind": "color", "color": color, "name": code} for code, color in kernels
     ]
-    if not set(used.tolist()) <= set(scene.kernels):
+    if not set(np.unique(scene.bars.name).tolist()) <= set(scene.kernels):
         named.append(_entry("color", "other kernels and copies", OTHER_KERNELS))
     kinds = [KINDS[kind] for kind in np.unique(scene.bars.kind)]
     return {
@@ -73,7 +80,6 @@ def coloring(scene: Scene) -> dict[str, dict[str, Any]]:
         "kind": {
             "palette": [COLORS[key] for key in KINDS],
             "legend": [_entry("color", LABELS[k], COLORS[k]) for k in kinds] + _marks(scene),
-            "of_color": None if "graph" in kinds else [_kind_of(key) for key in scene.colors],
         },
         "kernel": {
             "palette": [*(color for _, color in kernels), OTHER_KERNELS],
@@ -83,9 +89,34 @@ def coloring(scene: Scene) -> dict[str, dict[str, Any]]:
     }
 
 
-def _kind_of(color: str) -> int:
-    kind = {"communication": "communication", "refit": "communication", "copy": "copy"}
-    return KINDS.index(kind.get(color, "compute"))
+def facet_of(scene: Scene, color_by: ColorBy) -> tuple[Facet, UInt8]:
+    """Tell what to ask of a run for a colour mode, and what colours the answers stand for.
+
+    Parameters
+    ----------
+    scene : Scene
+        The chart.
+    color_by : {"phase", "kind", "kernel"}
+        What its colours mean.
+
+    Returns
+    -------
+    facet : {"code", "kind", "group"}
+        For ``run.view``.
+    colors : ndarray of uint8, shape (256,)
+        By the byte that a facet gives, the place in the palette of `coloring`; `NOTHING`, which
+        is what takes no time, has a colour, too.
+    """
+    if color_by == "phase":
+        colors = np.full(256, color_code("other"))
+        colors[: len(ACTIVITY)] = [color_code(key) for key in ACTIVITY]
+    elif color_by == "kind":
+        colors = np.zeros(256)
+        colors[: len(KINDS)] = np.arange(len(KINDS))
+    else:
+        # Behind the kernels that have a colour of their own come groups of all others.
+        colors = np.minimum(np.arange(256), min(len(scene.kernels), len(KERNELS)))
+    return _FACETS[color_by], colors.astype(np.uint8)
 
 
 def legend(scene: Scene) -> list[dict[str, str]]:

@@ -3,71 +3,39 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlviz.run.phases import ACTIVITY
+from rlviz.levels.query import MARKS, strips_of
+from rlviz.view.choices import COLOR_BY, facet_of
 from rlviz.view.figure import limits
 from rlviz.view.legible import legible
+from rlviz.view.matches import Matches
 from rlviz.view.overlays import UNNAMED, PlacedRanges
-from rlviz.view.palette import color_code
 from rlviz.view.scene import Overlays
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from rlviz.levels.query import View, ZoomableRun
+    from rlviz.levels.strip import Strip
+    from rlviz.view.asked import Bucket, Window
     from rlviz.view.scene import Scene
 
-__all__ = ["COLOR_OF_CODE", "Detail", "Window", "window_asked"]
+    UInt8 = NDArray[np.uint8]
 
-WIDEST_PX = 20_000
+__all__ = ["LEVELS_BYTES", "Detail"]
 
-# By the byte that stands for an activity; what takes no time has no activity of its own.
-COLOR_OF_CODE = np.full(256, color_code("other"), np.uint8)
-COLOR_OF_CODE[: len(ACTIVITY)] = [color_code(key) for key in ACTIVITY]
+LEVELS_BYTES = 300_000
+"""What comes with a chart, so that it zooms a little before the kernel is asked."""
 
-
-@dataclass(frozen=True)
-class Window:
-    """A window that a chart shows: seconds since the run's start, and pixels."""
-
-    start_s: float
-    end_s: float
-    width_px: int
-
-
-def window_asked(message: Mapping[str, Any]) -> Window:
-    """Take a window from what a page sent: any script of the page could have sent it.
-
-    Raises
-    ------
-    ValueError
-        It is no window.
-
-    Examples
-    --------
-    >>> window_asked({"start": 1, "end": 2.5, "width": 900})
-    Window(start_s=1.0, end_s=2.5, width_px=900)
-    """
-    start_s, end_s, width = (_number(message.get(key)) for key in ("start", "end", "width"))
-    if not (start_s < end_s and 1 <= width <= WIDEST_PX):
-        msg = "the window has no width"
-        raise ValueError(msg)
-    return Window(start_s, end_s, int(width))
-
-
-def _number(given: object) -> float:
-    # An int may be too large for a float, which a page's own numbers never are.
-    if isinstance(given, int | float) and abs(given) < 1e15:
-        return float(given)
-    msg = "a window is three numbers"
-    raise ValueError(msg)
+_BYTES_A_BUCKET = 2
+_MOST_COUNTED = 255
 
 
 class Detail:
@@ -84,6 +52,8 @@ class Detail:
     def __init__(self, run: ZoomableRun, scene: Scene) -> None:
         self._run = run
         self._scene = scene
+        self._colors = {by: facet_of(scene, by) for by in COLOR_BY}
+        self._found: tuple[str, Matches] | None = None
 
     def answer(self, asked: Window) -> tuple[dict[str, Any], list[bytes]]:
         """Give what to draw of a window.
@@ -96,12 +66,14 @@ class Detail:
         Returns
         -------
         facts : dict
-            ``start``, ``end`` in seconds; ``strips``, a list of row, left edge, bucket width (both
-            in seconds) and number of buckets each; ``names``, texts by code; ``merged``, seconds
-            below which ranges were merged, 0 where none was.
+            ``start``, ``end`` in seconds; ``color_by``, ``search``, ``rows`` as asked; ``strips``,
+            a list of row, left edge, bucket width (both in seconds) and number of buckets each;
+            ``names``, texts by code; ``merged``, seconds below which ranges were merged, 0 where
+            none was.
         columns : list of bytes
-            Coverage (uint8), colour (uint8), count (int32) of all strips, one behind the other;
-            start, end (float64 seconds), row, name (int32), colour (uint8) of events; and the
+            Coverage, colour by the mode that was asked for, matches of the search (255 or more as
+            255, none without a search) of all strips, one behind the other (uint8); start, end
+            (float64 seconds), row, name (int32), colour by phase, kind (uint8) of events; and the
             columns of `Overlays` (float64), in their order, in one.
 
         Raises
@@ -116,19 +88,91 @@ class Detail:
             raise ValueError(msg)
         start_ns = math.floor(start_s * 1e9)
         end_ns = max(math.ceil(end_s * 1e9), start_ns + 1)
-        view = self._run.view(start_ns, end_ns, asked.width_px)
+        facet, colors = self._colors[asked.color_by]
+        view = self._run.view(start_ns, end_ns, asked.width_px, rows=asked.rows, facet=facet)
         ranges, merged_ns = self._ranges.within(start_ns, end_ns, asked.width_px)
         facts = {
             "start": start_s,
             "end": end_s,
-            "strips": [
-                [strip.row, strip.start_ns / 1e9, strip.width_ns / 1e9, len(strip)]
-                for strip in view.strips
-            ],
+            "color_by": asked.color_by,
+            "search": asked.search,
+            "rows": None if asked.rows is None else sorted(asked.rows),
+            "strips": _places(view.strips),
             "names": self._names(view, ranges),
             "merged": merged_ns / 1e9,
         }
-        return facts, [*_strips(view), *_events(view), _columns(ranges)]
+        strips = [*_bytes(view.strips, colors), self._matches(view.strips, asked.search)]
+        return facts, [*strips, *self._events(view), _columns(ranges)]
+
+    def levels(self) -> tuple[dict[str, Any] | None, bytes]:
+        """Give buckets of the whole run by phase, in `LEVELS_BYTES` at most.
+
+        They come with the chart: while the kernel is busy, a view zooms into them.
+
+        Returns
+        -------
+        facts : dict or None
+            As of `answer`, without names and ranges; None where all events are on the chart.
+        columns : bytes
+            Coverage of all strips, then colour (uint8).
+        """
+        tracks = list(self._run.tracks.values())
+        if sum(len(track.start_ns) for track in tracks) <= MARKS:
+            return None, b""
+        first, last = limits(self._scene)
+        start_ns, end_ns = math.floor(first * 1e9), math.ceil(last * 1e9)
+        room = LEVELS_BYTES // _BYTES_A_BUCKET // len(tracks) - 2
+        width_ns = 1 << ((end_ns - start_ns) // max(room, 1)).bit_length()
+        facet, colors = self._colors["phase"]
+        strips = strips_of(tracks, start_ns, end_ns, width_ns, facet)
+        facts = {
+            "start": first,
+            "end": last,
+            "color_by": "phase",
+            "search": "",
+            "rows": None,
+            "strips": _places(strips),
+        }
+        return facts, b"".join(_bytes(strips, colors))
+
+    def bucket(self, asked: Bucket) -> dict[str, Any]:
+        """Tell what one bucket of a strip stands for.
+
+        Parameters
+        ----------
+        asked : Bucket
+            The bucket, as `answer` gave it.
+
+        Returns
+        -------
+        dict
+            ``count``; ``busy``, ``longest`` in seconds; ``name``, the code of the name with the
+            most time, its ``text`` and its ``share`` of the time of all, 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            There is no such row, or nothing in it there.
+        """
+        track = self._run.tracks.get(asked.row)
+        width_ns = round(asked.width_s * 1e9)
+        if track is None or width_ns < 1:
+            msg = "there is no such bucket"
+            raise ValueError(msg)
+        first = round(asked.start_s * 1e9 / width_ns)
+        found = track.buckets(first * width_ns, (first + 1) * width_ns, width_ns)
+        if found.width_ns != width_ns or len(found) != 1 or found.count[0] == 0:
+            msg = "there is nothing in this bucket"
+            raise ValueError(msg)
+        name = int(found.name[0])
+        return {
+            "count": int(found.count[0]),
+            "busy": int(found.busy_ns[0]) / 1e9,
+            "longest": int(found.longest_ns[0]) / 1e9,
+            "name": name,
+            "text": legible(self._scene.names[name]),
+            "share": int(found.share[0]) / 255,
+        }
 
     @cached_property
     def _ranges(self) -> PlacedRanges:
@@ -138,23 +182,33 @@ class Detail:
         used = np.concatenate((view.name, ranges.name, ranges.domain, ranges.thread))
         return {str(code): legible(self._scene.names[code]) for code in np.unique(used)}
 
+    def _matches(self, strips: Sequence[Strip], search: str) -> bytes:
+        if not search or not strips:
+            return b""
+        if self._found is None or self._found[0] != search:
+            self._found = search, Matches(self._run.tracks, self._scene.names, search)
+        found = [np.minimum(self._found[1].counts(strip), _MOST_COUNTED) for strip in strips]
+        return np.concatenate(found).astype(np.uint8).tobytes()
 
-def _strips(view: View) -> list[bytes]:
-    return [
-        b"".join(strip.coverage.tobytes() for strip in view.strips),
-        b"".join(COLOR_OF_CODE[strip.code].tobytes() for strip in view.strips),
-        b"".join(strip.count.tobytes() for strip in view.strips),
-    ]
+    def _events(self, view: View) -> list[bytes]:
+        _, colors = self._colors["phase"]
+        return [
+            (view.event_start_ns / 1e9).tobytes(),
+            (view.event_end_ns / 1e9).tobytes(),
+            view.row.astype(np.int32).tobytes(),
+            view.name.astype(np.int32).tobytes(),
+            colors[view.code].tobytes(),
+            self._run.groups.kind_of_name[view.name].tobytes(),
+        ]
 
 
-def _events(view: View) -> list[bytes]:
-    return [
-        (view.event_start_ns / 1e9).tobytes(),
-        (view.event_end_ns / 1e9).tobytes(),
-        view.row.astype(np.int32).tobytes(),
-        view.name.astype(np.int32).tobytes(),
-        COLOR_OF_CODE[view.code].tobytes(),
-    ]
+def _places(strips: Sequence[Strip]) -> list[list[float]]:
+    return [[s.row, s.start_ns / 1e9, s.width_ns / 1e9, len(s)] for s in strips]
+
+
+def _bytes(strips: Sequence[Strip], colors: UInt8) -> list[bytes]:
+    coverage = b"".join(strip.coverage.tobytes() for strip in strips)
+    return [coverage, b"".join(colors[strip.code].tobytes() for strip in strips)]
 
 
 def _columns(ranges: Overlays) -> bytes:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlviz.view.detail import COLOR_OF_CODE
+from rlviz.levels.groups import KINDS
+from rlviz.levels.tally import NOTHING
+from rlviz.view.choices import facet_of
 from rlviz.view.legible import legible
 from rlviz.view.overlays import UNNAMED, PlacedRanges
 from rlviz.view.scene import Overlays
@@ -69,27 +71,36 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
     events = sum(len(track.start_ns) for track in tracks)
     if any(end - first_ns >= 1 << 8 * _TIME_BYTES for _, end in spans):
         return Held(None, _left_out(events, len(ranges.left), "they span more than three days"))
+    _, colors = facet_of(scene, "phase")
     planes = [
         *(_planes(np.diff(t.start_ns, prepend=first_ns), _TIME_BYTES) for t in tracks),
         *(_planes(t.end_ns - t.start_ns, _TIME_BYTES) for t in tracks),
         *(_planes(t.name, _NAME_BYTES) for t in tracks),
-        *(COLOR_OF_CODE[t.code].tobytes() for t in tracks),
+        *(colors[t.code].tobytes() for t in tracks),
         *(_planes(getattr(ranges, f.name).astype(np.float64), 8) for f in fields(Overlays)),
     ]
     packed = base64.b64encode(gzip.compress(b"".join(planes), mtime=0)).decode()
     if len(packed) > budget_mb * 1e6:
         why = f"they need {len(packed) / 1e6:.1f} MB, and it was saved with detail={budget_mb:g}"
         return Held(None, _left_out(events, len(ranges.left), why))
-    used = [track.name for track in tracks]
-    used += [ranges.name, ranges.domain, ranges.thread]
+    worked = _unique([track.name for track in tracks])
+    used = _unique([worked, ranges.name, ranges.domain, ranges.thread])
+    kind = run.groups.kind_of_name[worked]
     facts: dict[str, Any] = {
         "first": first_ns,
         "rows": [[track.row, len(track.start_ns)] for track in tracks],
         "ranges": len(ranges.left),
-        "names": {str(c): legible(scene.names[c]) for c in np.unique(np.concatenate(used))},
+        "names": {str(code): legible(scene.names[code]) for code in used},
+        "none": int(colors[NOTHING]),
+        "kernels": list(run.groups.kernels),
+        "kinds": [worked[kind == own].tolist() for own in range(len(KINDS))],
         "packed": packed,
     }
     return Held(json.dumps(facts, separators=(",", ":")), "")
+
+
+def _unique(codes: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    return np.unique(np.concatenate([np.empty(0, np.int32), *codes]))
 
 
 def _planes(column: NDArray[Any], size: int) -> bytes:

@@ -14,6 +14,7 @@ MODULES = (
     "units",
     "theme",
     "keys",
+    "raster",
     "colors",
     "bars",
     "marks",
@@ -26,7 +27,8 @@ MODULES = (
     "link",
     "chrome",
     "toolbar",
-    "raster",
+    "picture",
+    "explain",
     "detail",
     "lens",
 )
@@ -51,12 +53,12 @@ def lens_style() -> str:
 
 @cache
 def lens_js() -> str:
-    """Give the lens as one module that exports ``openLens``.
+    """Give the lens as one module that exports ``openLens`` and ``unpackLevels``.
 
     The modules import each other by name only, so that leaving out the imports and setting them one
     after the other is all that a bundler would do.
     """
-    return "\n".join([*map(_module, MODULES), "export { openLens };\n"])
+    return "\n".join([*map(_module, MODULES), "export { openLens, unpackLevels };\n"])
 
 
 @cache

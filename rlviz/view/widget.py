@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import weakref
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 
+from rlviz.view.asked import bucket_asked, window_asked
 from rlviz.view.bokehjs import bokeh_js, bokeh_version
-from rlviz.view.detail import window_asked
 from rlviz.view.figure import window
 from rlviz.view.lens import lens_js, lens_style, loader_js, version
 from rlviz.view.payload import payload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from rlviz.view.detail import Detail
     from rlviz.view.scene import Scene
 
 __all__ = ["ChartWidget"]
 
+
+# What draws a chart, and what a page needs once.
+FIGURE = ("item", "facts", "levels", "buckets")
+LIBRARIES = ("bokeh", "lens")
+
+# Whether this kernel has sent them unasked: the page keeps them, so that once is enough.
+_pushed_libraries: set[bool] = set()
 
 _COUNT = re.compile(r"(none|\d+( of \d+)?)?")
 
@@ -64,6 +73,8 @@ class ChartWidget(anywidget.AnyWidget):
     _versions: Any = traitlets.Dict().tag(sync=True)
     # Number of the move, start and end in seconds: state, so that a view that opens later follows.
     _zoom: Any = traitlets.List().tag(sync=True)
+    # Whether the chart is on its way unasked: a view then waits for it instead of asking.
+    _coming: Any = traitlets.Bool(default_value=False).tag(sync=True)
     _still: Any = traitlets.Unicode().tag(sync=True)
     # What was chosen: colours, search, rows, domains, and a step to another match.
     _controls: Any = traitlets.Dict().tag(sync=True)
@@ -82,26 +93,81 @@ class ChartWidget(anywidget.AnyWidget):
         self._text = text
         self._moved = weakref.WeakMethod(moved)
         self._detail = weakref.WeakMethod(detail)
-        drawn = payload(scene, toolbar=False)
-        self._parts: dict[str, Callable[[], bytes]] = {
-            "bokeh": _packed_bokeh,
-            "lens": _packed_lens,
-            "item": _constant(gzip.compress(drawn.item.encode(), mtime=0)),
-            "facts": _constant(gzip.compress(drawn.facts.encode(), mtime=0)),
-        }
+        self._pushed = False
+        self._parts: dict[str, Callable[[], bytes]] = {"bokeh": _packed_bokeh, "lens": _packed_lens}
+        self._draw(scene)
         versions = {"bokeh": bokeh_version(), "lens": version(lens_js())}
         super().__init__(_versions=versions, _zoom=[], _still=key)
-        self._shown = window(scene.start_s, scene.end_s)
+        self._home = self._shown = window(scene.start_s, scene.end_s)
         self.on_msg(_received)
+
+    def _draw(self, scene: Scene) -> None:
+        drawn = payload(scene, toolbar=False)
+        levels = _Levels(self._detail)
+        self._parts |= {
+            "item": _constant(gzip.compress(drawn.item.encode(), mtime=0)),
+            "facts": _constant(gzip.compress(drawn.facts.encode(), mtime=0)),
+            "levels": lambda: levels.packed[0],
+            "buckets": lambda: levels.packed[1],
+        }
 
     def __repr__(self) -> str:
         return self._text
+
+    @contextmanager
+    def showing(self) -> Iterator[None]:
+        """Send the chart along with what displays it: its cell may keep the kernel busy for long.
+
+        Only a view that was displayed outside of this, or after the page was loaded anew, asks.
+        """
+        if self._pushed:
+            yield
+            return
+        self._pushed = self._coming = True
+        try:
+            yield
+            self._push(FIGURE if _pushed_libraries else (*LIBRARIES, *FIGURE))
+            _pushed_libraries.add(True)
+        finally:
+            self._coming = False
+
+    def renew(self, scene: Scene) -> None:
+        """Draw another scene of the same run in all views; each keeps its window and its choices.
+
+        Parameters
+        ----------
+        scene : Scene
+            What to draw from now on. The `Detail` that ``detail`` gives must be of it.
+        """
+        self._draw(scene)
+        if self._shown == self._home:
+            self._shown = window(scene.start_s, scene.end_s)
+        self._home = window(scene.start_s, scene.end_s)
+        self._push(FIGURE)
+
+    def _push(self, parts: Sequence[str]) -> None:
+        self.send({"kind": "chart", "parts": list(parts)}, [self._parts[part]() for part in parts])
 
     def move(self, start_s: float, end_s: float) -> None:
         """Move every view of this widget, those that come later included."""
         number = self._zoom[0] + 1 if self._zoom else 1
         self._zoom = [number, start_s, end_s]
         self._shown = start_s, end_s
+
+
+class _Levels:
+    """The levels that come with a chart, packed when they are first sent."""
+
+    def __init__(self, detail: weakref.WeakMethod[Callable[[], Detail]]) -> None:
+        self._detail = detail
+
+    @cached_property
+    def packed(self) -> tuple[bytes, bytes]:
+        give = self._detail()
+        facts, buckets = give().levels() if give is not None else (None, b"")
+        return gzip.compress(json.dumps(facts).encode(), mtime=0), gzip.compress(
+            buckets, 1, mtime=0
+        )
 
 
 def _constant(packed: bytes) -> Callable[[], bytes]:
@@ -118,9 +184,9 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
             widget.send({**answer, "kind": "refusal", "problem": "unknown part"})
             return
         widget.send({**answer, "kind": "answer"}, [widget._parts[part]() for part in parts])
-    elif kind == "detail":
+    elif kind in ("detail", "bucket"):
         try:
-            facts, columns = _detail_of(widget).answer(window_asked(message))
+            facts, columns = _asked(_detail_of(widget), message)
         except Exception as error:
             # A view that is not answered waits for ever.
             problem = str(error) if isinstance(error, ValueError) else type(error).__name__
@@ -138,6 +204,12 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
             widget._shown = place
     elif kind == "found" and _COUNT.fullmatch(str(message.get("text"))):
         widget._found = message["text"]
+
+
+def _asked(detail: Detail, message: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    if message["kind"] == "bucket":
+        return detail.bucket(bucket_asked(message)), []
+    return detail.answer(window_asked(message))
 
 
 def _detail_of(widget: ChartWidget) -> Detail:

@@ -64,7 +64,7 @@ def test_a_wheel_leads_from_the_run_to_its_single_kernels(open_notebook: Opener)
             events = detail(page, "detail.picture.strips.length === 0")
             kinds.append("events" if events else "buckets")
             # Nothing vanishes on the way: what the picture holds of the window is painted.
-            assert detail(page, "detail.drawn") > 0
+            assert detail(page, "detail.painter.drawn") > 0
         if end - start < 0.02:
             break
     assert kinds[0] == "buckets"
@@ -117,5 +117,5 @@ def test_a_wheel_leads_from_the_run_to_its_single_kernels(open_notebook: Opener)
     start, end = windows(page)[0]
     assert detail(page, "detail.picture.start") <= start
     assert detail(page, "detail.picture.end") >= end
-    assert detail(page, "detail.answered") == detail(page, "detail.lens.window.join()")
+    assert detail(page, "detail.answered") == detail(page, "detail.state")
     assert detail(page, "detail.asked") - asked <= 6

@@ -10,7 +10,9 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
-from rlviz.view.detail import COLOR_OF_CODE
+from rlviz.view.asked import Bucket, Window
+from rlviz.view.choices import COLOR_BY
+from rlviz.view.detail import Detail
 from rlviz.view.timeline import Timeline
 from tests.browser.conftest import settle, watched_page
 from tests.browser.test_static_page import hover, lens, place, window
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
+    from rlviz.view.choices import ColorBy
     from tests.browser.conftest import Opener
 
 
@@ -38,47 +41,109 @@ def chart(
     text = timeline.save(folder / "saved.html").read_text("utf-8")
     with watched_page(browser, folder / "page.html", text) as opened:
         opened.wait_for_function(
-            "() => document.querySelector('.rlviz').rlviz.detail.ask !== undefined"
+            "() => document.querySelector('.rlviz').rlviz.detail.source !== undefined"
         )
         yield opened
 
 
-def answer(chart: Page, start: float, end: float, width: int) -> dict[str, Any]:
+def answer(chart: Page, start: float, end: float, width: int, **choice: Any) -> dict[str, Any]:
     text = chart.evaluate(
         """async (asked) => {
           const plain = (_, one) => (ArrayBuffer.isView(one) ? Array.from(one) : one);
           const lens = document.querySelector('.rlviz').rlviz;
-          return JSON.stringify(await lens.detail.ask(asked), plain);
+          return JSON.stringify(await lens.detail.source.detail(asked), plain);
         }""",
-        {"start": start, "end": end, "width": width},
+        {"start": start, "end": end, "width": width}
+        | {"color_by": "phase", "search": "", "rows": None}
+        | choice,
     )
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 @pytest.mark.parametrize("share", [1.0, 0.4])
+@pytest.mark.parametrize("color_by", COLOR_BY)
 def test_buckets_are_those_that_a_kernel_would_send(
-    chart: Page, timeline: Timeline, share: float
+    chart: Page, timeline: Timeline, color_by: ColorBy, share: float
 ) -> None:
     first, last = timeline.window
     start, end = first, first + (last - first) * share
-    sent = answer(chart, start, end, 700)["strips"]
-    view = timeline.run.view(int(np.floor(start * 1e9)), int(np.ceil(end * 1e9)), 700)
-    assert len(sent) == len(view.strips) == 4
-    for got, wanted in zip(sent, view.strips, strict=True):
-        assert (got["row"], got["width"]) == (wanted.row, wanted.width_ns / 1e9)
-        lead = round((wanted.start_ns / 1e9 - got["start"]) / got["width"])
-        own = slice(lead, lead + len(wanted.code))
-        some = wanted.count > 0
-        for key, column in (("coverage", wanted.coverage), ("count", wanted.count)):
+    sent = answer(chart, start, end, 700, color_by=color_by, search="flash")["strips"]
+    window = Window(start, end, 700, color_by, "flash")
+    facts, columns = Detail(timeline.run, timeline.scene).answer(window)
+    coverage, color, match = (np.frombuffer(column, "u1") for column in columns[:3])
+    assert len(sent) == len(facts["strips"]) == 4
+    at = 0
+    for got, (row, left, width, length) in zip(sent, facts["strips"], strict=True):
+        own, at = slice(at, at + length), at + length
+        assert (got["row"], got["width"]) == (row, width)
+        lead = round((left - got["start"]) / width)
+        part = slice(lead, lead + length)
+        for key, column in (("coverage", coverage), ("match", match)):
             column_sent = np.array(got[key])
-            np.testing.assert_array_equal(column_sent[own], column)
-            assert column_sent.sum() == column.sum()
-        color = np.array(got["color"])[own]
-        timed = some & (wanted.code != 255)
-        same = color[timed] == COLOR_OF_CODE[wanted.code][timed]
+            np.testing.assert_array_equal(column_sent[part], column[own])
+            assert column_sent.sum() == column[own].sum()
+        some = coverage[own] > 0
+        same = np.array(got["color"])[part][some] == color[own][some]
         # Of two activities with equal time either may tell.
         assert same.mean() > 0.999
+    assert match.any()
+
+
+def test_only_the_rows_that_are_seen_are_made(chart: Page, timeline: Timeline) -> None:
+    sent = answer(chart, *timeline.window, 700, rows=[3, 1])["strips"]
+    assert [strip["row"] for strip in sent] == [1, 3]
+
+
+def test_a_bucket_tells_what_a_kernel_would_tell(chart: Page, timeline: Timeline) -> None:
+    detail = Detail(timeline.run, timeline.scene)
+    facts, columns = detail.answer(Window(*timeline.window, 700))
+    row, left, width, length = facts["strips"][0]
+    held = np.flatnonzero(np.frombuffer(columns[0], "u1")[:length])
+    for bucket in held[:: len(held) // 10].tolist():
+        start = left + bucket * width
+        told = chart.evaluate(
+            """(bucket) =>
+              document.querySelector('.rlviz').rlviz.detail.source.bucket(bucket)""",
+            {"row": row, "start": start, "width": width},
+        )
+        wanted = detail.bucket(Bucket(row, start, width))
+        assert told.keys() == wanted.keys()
+        assert [told[key] for key in ("count", "name", "text")] == [
+            wanted[key] for key in ("count", "name", "text")
+        ]
+        assert told["share"] == pytest.approx(wanted["share"], abs=1 / 255)
+        assert told["busy"] == pytest.approx(wanted["busy"], abs=1e-9)
+        assert told["longest"] == pytest.approx(wanted["longest"], abs=1e-9)
+
+
+def test_a_bucket_under_the_pointer_tells_what_it_stands_for(
+    chart: Page, timeline: Timeline
+) -> None:
+    first, last = timeline.window
+    lens(chart, f"lens.zoom({first}, {first + (last - first) * 0.2})")
+    chart.wait_for_function(
+        "() => { const { detail } = document.querySelector('.rlviz').rlviz;"
+        " return detail.picture !== null && !detail.wanting(); }"
+    )
+    settle(chart)
+    at = first + (last - first) * 0.12
+    seen = hover(chart, at, 1, 0.8)
+    assert "in this bar, busy share" in seen
+    chart.get_by_text("longest event").wait_for()
+    told = chart.locator(".rlviz-tip:visible").inner_text()
+    bucket = lens(
+        chart,
+        f"lens.detail.at({timeline.scene.rows[1].row}, {at}, 0)",
+    )
+    wanted = Detail(timeline.run, timeline.scene).bucket(
+        Bucket(bucket["row"], bucket["left"], bucket["width"])
+    )
+    assert f"{wanted['count']:,} events in this bar" in told
+    assert f"mostly {wanted['text']}" in told
+    # Elsewhere is told of elsewhere, at once and without what is not known yet.
+    other = hover(chart, first + (last - first) * 0.16, 2, 0.8)
+    assert f"{wanted['count']:,} events" not in other or "longest" in other
 
 
 def test_events_and_ranges_are_those_that_a_kernel_would_send(
@@ -134,7 +199,7 @@ def test_a_page_over_its_budget_says_what_it_leaves_out(
     text = timeline.save(tmp_path / "small.html", detail=0.01).read_text("utf-8")
     opened = open_page(text)
     assert "leaves out its" in opened.locator(".rlviz-note").last.inner_text()
-    assert lens(opened, "lens.detail.ask === undefined")
+    assert lens(opened, "lens.detail.source === undefined")
 
 
 def test_a_browser_that_cannot_unpack_shows_the_first_view_and_says_why(

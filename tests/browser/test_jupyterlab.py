@@ -20,7 +20,7 @@ module.compose = lambda run: run.scene
 module.Timeline._display_rich = lambda self: None
 
 def timeline(made):
-    return module.Timeline(SimpleNamespace(scene=made, reports=range(12)))
+    return module.Timeline(SimpleNamespace(scene=made, reports=range(12), tracks={}))
 """
 PATIENCE_MS = 120_000
 
@@ -203,12 +203,95 @@ def test_reruns_leave_nothing_behind_and_a_restart_leaves_the_charts(
     assert windows(page)[0] != [0.0, 96.0]
 
 
+BUSY = """
+import time
+chart = timeline(scene(2)); chart._show()
+asked = []
+parts = chart._widget._parts
+for name, give in list(parts.items()):
+    parts[name] = lambda name=name, give=give: (asked.append(name), give())[1]
+"""
+
+
+def test_a_chart_above_a_cell_that_keeps_the_kernel_busy_is_drawn(open_notebook: Opener) -> None:
+    page = open_notebook("busy", SETUP, BUSY, "time.sleep(15)", "asked", "chart", "asked")
+    # Both libraries and the figure came without being asked for.
+    painted(page, 1)
+    assert run_cell_state(page, 2) != ""
+    page.wait_for_function(
+        "() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'",
+        timeout=PATIENCE_MS,
+    )
+    # Another view of the same chart does not ask for them either.
+    painted(page, 2)
+    assert run_cell(page, 5).strip() == "[]"
+
+
+def run_cell_state(page: Page, index: int) -> str:
+    """Tell what stands beside a cell: "*" while it waits or runs."""
+    text: str = page.evaluate(
+        """(index) => jupyterapp.shell.currentWidget.content.widgets[index].prompt""", index
+    )
+    return "*" if text == "*" else ""
+
+
+RENEWED = """
+def renew(rows, **options):
+    chart.scene = scene(rows, **options)
+    chart._widget.renew(chart.scene)
+"""
+
+
+def test_a_renewed_chart_keeps_window_and_choices(open_notebook: Opener) -> None:
+    page = open_notebook(
+        "renewed",
+        SETUP,
+        "chart = timeline(scene(2)); chart._show()",
+        "chart",
+        RENEWED + "renew(8)",
+        "renew(4)",
+        run=False,
+    )
+    page.evaluate("() => { jupyterapp.shell.currentWidget.content.activeCellIndex = 3; }")
+    command(page, "notebook:run-all-above")
+    painted(page, 2)
+    before = documents(page)
+    page.evaluate(
+        """() => {
+          const { rlviz: lens } = document.querySelector('.rlviz');
+          lens.zoom(20, 30);
+          lens.controls.choose({ color_by: "kind", search: "train" });
+        }"""
+    )
+    run_cell(page, 3)
+    rows = "() => [...document.querySelectorAll('.rlviz')].map((r) => r.rlviz.facts.rows.length)"
+    eventually(page, lambda: page.evaluate(rows), [8, 8])
+    painted(page, 2)
+    # A person's window and choices stay, in the view where they were made.
+    assert windows(page) == [[20, 30], [0.0, 96.0]]
+    chosen = "() => document.querySelector('.rlviz').rlviz.controls.choices"
+    assert page.evaluate(chosen)["color_by"] == "kind"
+    assert page.evaluate(chosen)["search"] == "train"
+    assert documents(page) == before
+    assert page.locator(".rlviz-tip").count() == 2
+    run_cell(page, 4)
+    eventually(page, lambda: page.evaluate(rows), [4, 4])
+    painted(page, 2)
+    assert documents(page) == before
+    # It is alive: a wheel moves it.
+    page.mouse.move(*middle(page, 1, 48.0, 0))
+    page.mouse.wheel(0, -240)
+    eventually(page, lambda: windows(page)[1] != [0.0, 96.0], True)
+
+
 SLOW = """
 import time
+from IPython.display import display
 slow = timeline(scene(2))
 part = slow._widget._parts["item"]
 slow._widget._parts["item"] = lambda: (time.sleep(6), part())[1]
-slow
+# Displayed by itself, it is not sent along: the view has to ask.
+display(slow._widget)
 """
 
 

@@ -13,11 +13,13 @@ import pytest
 import rlviz
 from rlviz.demo import write
 from rlviz.levels.groups import KINDS
+from rlviz.levels.tally import NOTHING
 from rlviz.reports.gpu_rows import GRAPH, KERNEL
+from rlviz.run.phases import ACTIVITY
 from rlviz.view.activity import draw_activity
-from rlviz.view.choices import coloring, domains, roles
+from rlviz.view.choices import coloring, domains, facet_of, roles
 from rlviz.view.compose import compose
-from rlviz.view.palette import KERNELS, OTHER_KERNELS
+from rlviz.view.palette import COLORS, KERNELS, OTHER_KERNELS, color_code
 from rlviz.view.payload import payload
 from tests.view.scenes import NAMES, empty, hostile, scene
 
@@ -89,18 +91,24 @@ def test_the_legend_by_kernel_names_the_first_and_sums_up_the_others() -> None:
     assert by_kernel["palette"] == [*KERNELS[:2], OTHER_KERNELS]
 
 
-def test_a_kernel_that_is_nowhere_the_longest_is_not_in_the_legend() -> None:
+def test_a_kernel_that_dominates_no_bar_may_dominate_a_window_and_is_in_the_legend() -> None:
     by_kernel = coloring(scene(8, kernels=(0, 6)))["kernel"]
-    assert [entry["name"] for entry in by_kernel["legend"] if "name" in entry] == [0]
+    assert [entry["name"] for entry in by_kernel["legend"] if "name" in entry] == [0, 6]
 
 
-def test_a_phase_tells_the_kind_unless_graphs_were_traced_as_a_whole() -> None:
-    drawn = scene(4)
-    assert len(coloring(drawn)["kind"]["of_color"]) == len(drawn.colors)
-    graphs = replace(drawn.bars, kind=np.full_like(drawn.bars.kind, KINDS.index("graph")))
-    by_kind = coloring(replace(drawn, bars=graphs))["kind"]
-    assert by_kind["of_color"] is None
-    assert by_kind["legend"][0]["label"] == "graph launch"
+def test_every_facet_has_its_colour() -> None:
+    drawn = scene(8, kernels=(5, 0))
+    facet, colors = facet_of(drawn, "phase")
+    assert facet == "code"
+    assert [list(COLORS)[code] for code in colors[: len(ACTIVITY)]] == list(ACTIVITY)
+    assert colors[NOTHING] == color_code("other")
+    facet, colors = facet_of(drawn, "kind")
+    assert facet == "kind"
+    assert colors[: len(KINDS)].tolist() == [*range(len(KINDS))]
+    facet, colors = facet_of(drawn, "kernel")
+    assert facet == "group"
+    # Two kernels, then groups of all others, and what takes no time.
+    assert colors[[0, 1, 2, 3, NOTHING]].tolist() == [0, 1, 2, 2, 2]
 
 
 def test_the_facts_hold_all_that_controls_need() -> None:

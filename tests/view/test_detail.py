@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,17 +11,17 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
-from rlviz.run.phases import ACTIVITY
-from rlviz.view import widget as widget_module
-from rlviz.view.detail import COLOR_OF_CODE, Detail, Window, window_asked
+from rlviz.view.asked import Bucket, Window
+from rlviz.view.choices import COLOR_BY, coloring, facet_of
+from rlviz.view.detail import LEVELS_BYTES, Detail
 from rlviz.view.held import hold
-from rlviz.view.palette import COLORS, color_code
 from rlviz.view.scene import Overlays
 from rlviz.view.timeline import Timeline
-from rlviz.view.widget import ChartWidget
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rlviz.view.choices import ColorBy
 
 
 @pytest.fixture(scope="module")
@@ -37,24 +36,96 @@ def detail(timeline: Timeline) -> Detail:
     return Detail(timeline.run, timeline.scene)
 
 
-def test_buckets_are_those_of_the_runs_own_view(timeline: Timeline, detail: Detail) -> None:
-    facts, columns = detail.answer(Window(*timeline.window, 800))
+@pytest.mark.parametrize("color_by", COLOR_BY)
+def test_buckets_are_those_of_the_runs_own_view(
+    timeline: Timeline, detail: Detail, color_by: ColorBy
+) -> None:
+    facts, columns = detail.answer(Window(*timeline.window, 800, color_by))
     start, end = (round(at * 1e9) for at in timeline.window)
-    view = timeline.run.view(start, end, 800)
+    facet, colors = facet_of(timeline.scene, color_by)
+    view = timeline.run.view(start, end, 800, facet=facet)
+    assert (facts["color_by"], facts["search"], facts["rows"]) == (color_by, "", None)
     assert len(facts["strips"]) == len(view.strips) == 4
-    coverage, color, count = (
-        np.frombuffer(b, t) for b, t in zip(columns[:3], ("u1", "u1", "i4"), strict=True)
-    )
+    coverage, color = (np.frombuffer(column, "u1") for column in columns[:2])
     at = 0
     for (row, left, width, length), strip in zip(facts["strips"], view.strips, strict=True):
         own = slice(at, at := at + length)
         assert row == strip.row
         assert (left, width) == (strip.start_ns / 1e9, strip.width_ns / 1e9)
         np.testing.assert_array_equal(coverage[own], strip.coverage)
-        np.testing.assert_array_equal(count[own], strip.count)
-        np.testing.assert_array_equal(color[own], COLOR_OF_CODE[strip.code])
-    assert at == len(coverage) == len(color) == len(count)
-    assert all(len(column) == 0 for column in columns[3:8])
+        np.testing.assert_array_equal(color[own], colors[strip.code])
+    assert at == len(coverage) == len(color)
+    assert color.max() < len(coloring(timeline.scene)[color_by]["palette"])
+    assert all(len(column) == 0 for column in columns[2:9])
+
+
+def test_only_the_rows_that_are_seen_are_sent(timeline: Timeline, detail: Detail) -> None:
+    facts, _ = detail.answer(Window(*timeline.window, 800, rows=frozenset({2, 0})))
+    assert [row for row, *_ in facts["strips"]] == facts["rows"] == [0, 2]
+
+
+@pytest.mark.parametrize("width", [800, 100_000])
+def test_a_bucket_tells_what_it_stands_for(timeline: Timeline, detail: Detail, width: int) -> None:
+    start, end = (round(at * 1e9) for at in timeline.window)
+    facts, columns = detail.answer(Window(*timeline.window, width))
+    row, left, bucket_s, length = facts["strips"][1]
+    coverage = np.frombuffer(columns[0], "u1")[facts["strips"][0][3] :][:length]
+    width_ns = round(bucket_s * 1e9)
+    track = timeline.run.tracks[row]
+    for place in np.flatnonzero(coverage)[:: max(np.count_nonzero(coverage) // 20, 1)]:
+        told = detail.bucket(Bucket(row, left + place * bucket_s, bucket_s))
+        from_ns = round(left * 1e9) + place * width_ns
+        opens = np.maximum(track.start_ns, from_ns)
+        closes = np.minimum(track.end_ns, from_ns + width_ns)
+        own = (opens < closes) | ((track.start_ns == opens) & (track.end_ns == opens))
+        times = np.bincount(track.name[own], weights=(closes - opens)[own])
+        assert told["count"] == np.count_nonzero(own)
+        assert told["longest"] == (track.end_ns - track.start_ns)[own].max() / 1e9
+        assert told["name"] == int(np.argmax(times))
+        assert told["text"] == timeline.run.events.names[told["name"]]
+        assert told["share"] == pytest.approx(times.max() / times.sum(), abs=1 / 255)
+        busy = timeline.run.tracks[row].coverage.between(np.array([from_ns, from_ns + width_ns]))
+        assert told["busy"] == int(busy[0]) / 1e9
+    assert start < end
+
+
+@pytest.mark.parametrize("bucket", [Bucket(99, 1, 1), Bucket(0, 1, 1e-10), Bucket(0, -1e6, 1e-3)])
+def test_what_is_no_bucket_is_refused(detail: Detail, bucket: Bucket) -> None:
+    with pytest.raises(ValueError, match="bucket"):
+        detail.bucket(bucket)
+
+
+def test_a_search_tells_of_each_bucket_what_is_in_it(timeline: Timeline, detail: Detail) -> None:
+    facts, columns = detail.answer(Window(*timeline.window, 800, search="allgather"))
+    match = np.frombuffer(columns[2], "u1")
+    names = timeline.run.events.names.str.to_lowercase().str.contains("allgather").to_numpy()
+    assert 0 < np.count_nonzero(match) < len(match)
+    at = 0
+    for row, left, width, length in facts["strips"]:
+        track = timeline.run.tracks[row]
+        hit = names[track.name]
+        start, end = track.start_ns[hit], np.maximum(track.end_ns[hit], track.start_ns[hit] + 1)
+        edges = round(left * 1e9) + np.arange(length + 1) * round(width * 1e9)
+        inside = (start[None, :] < edges[1:, None]) & (end[None, :] > edges[:-1, None])
+        np.testing.assert_array_equal(match[at : at + length], inside.sum(axis=1).clip(max=255))
+        at += length
+    _, columns = detail.answer(Window(*timeline.window, 800, search="no such kernel"))
+    assert not np.frombuffer(columns[2], "u1").any()
+
+
+def test_levels_that_come_with_a_chart_hold_the_whole_run_in_little(
+    timeline: Timeline, detail: Detail
+) -> None:
+    facts, buckets = detail.levels()
+    assert facts is not None
+    assert LEVELS_BYTES / 4 < len(buckets) <= LEVELS_BYTES
+    assert (facts["start"], facts["end"]) == (timeline.scene.first_s, timeline.scene.last_s)
+    lengths = [length for *_, length in facts["strips"]]
+    assert 2 * sum(lengths) == len(buckets)
+    coverage = np.frombuffer(buckets[: sum(lengths)], "u1")
+    busy_s = (coverage / 255).sum() * facts["strips"][0][2]
+    wanted_s = sum(int(t.coverage.sums[-1]) for t in timeline.run.tracks.values()) / 1e9
+    assert busy_s == pytest.approx(wanted_s, rel=0.01)
 
 
 def test_events_are_those_of_the_runs_own_view(timeline: Timeline, detail: Detail) -> None:
@@ -64,15 +135,16 @@ def test_events_are_those_of_the_runs_own_view(timeline: Timeline, detail: Detai
     view = timeline.run.view(start, end, 800)
     assert facts["strips"] == []
     assert len(view.row) > 10
-    types = ("f8", "f8", "i4", "i4", "u1")
-    left, right, row, name, color = (
-        np.frombuffer(b, t) for b, t in zip(columns[3:8], types, strict=True)
+    types = ("f8", "f8", "i4", "i4", "u1", "u1")
+    left, right, row, name, color, kind = (
+        np.frombuffer(b, t) for b, t in zip(columns[3:9], types, strict=True)
     )
     np.testing.assert_array_equal(np.rint(left * 1e9), view.event_start_ns)
     np.testing.assert_array_equal(np.rint(right * 1e9), view.event_end_ns)
     np.testing.assert_array_equal(row, view.row)
     np.testing.assert_array_equal(name, view.name)
-    np.testing.assert_array_equal(color, COLOR_OF_CODE[view.code])
+    np.testing.assert_array_equal(color, facet_of(timeline.scene, "phase")[1][view.code])
+    np.testing.assert_array_equal(kind, timeline.run.groups.kind_of_name[view.name])
     texts = timeline.run.events.names
     assert {facts["names"][str(code)] for code in name} == {texts[int(code)] for code in name}
 
@@ -82,7 +154,7 @@ def test_ranges_of_a_small_window_are_exact(timeline: Timeline, detail: Detail) 
     third = Window(start, start + (end - start) / 3, 100_000_000)  # no page asks for so many pixels
     facts, columns = detail.answer(third)
     assert facts["merged"] == 0
-    table = np.frombuffer(columns[8], "f8").reshape(len(fields(Overlays)), -1)
+    table = np.frombuffer(columns[9], "f8").reshape(len(fields(Overlays)), -1)
     sent = dict(zip((one.name for one in fields(Overlays)), table, strict=True))
     span: Any = {"start_ns": round(third.start_s * 1e9), "end_ns": round(third.end_s * 1e9)}
     own = timeline.run.ranges(**span).filter(pl.col("end_ns") > span["start_ns"])
@@ -96,7 +168,7 @@ def test_a_range_stays_in_its_place_at_any_zoom(timeline: Timeline, detail: Deta
     first = timeline.scene.overlays
     names = [one.name for one in fields(Overlays)]
     _, columns = detail.answer(Window(*timeline.window, 800))
-    sent = dict(zip(names, np.frombuffer(columns[8], "f8").reshape(len(names), -1), strict=True))
+    sent = dict(zip(names, np.frombuffer(columns[9], "f8").reshape(len(names), -1), strict=True))
     place = {
         key: {(r, a, b): (t, u) for r, a, b, t, u, n in zip(*of, strict=True) if n == 1}
         for key, of in (
@@ -112,64 +184,11 @@ def test_a_range_stays_in_its_place_at_any_zoom(timeline: Timeline, detail: Deta
     assert all(place["first"][key] == place["near"][key] for key in common)
 
 
-def test_every_activity_has_its_colour() -> None:
-    assert [list(COLORS)[code] for code in COLOR_OF_CODE[: len(ACTIVITY)]] == list(ACTIVITY)
-    assert COLOR_OF_CODE[255] == color_code("other")
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        {},
-        {"start": 1, "end": 1, "width": 10},
-        {"start": 2, "end": 1, "width": 10},
-        {"start": 0, "end": 1, "width": 0},
-        {"start": 0, "end": 1, "width": 1e9},
-        {"start": 0, "end": float("nan"), "width": 10},
-        {"start": float("-inf"), "end": 1, "width": 10},
-        {"start": 0, "end": 10**400, "width": 10},
-        {"start": "0", "end": 1, "width": 10},
-        {"start": [0], "end": {}, "width": None},
-    ],
-)
-def test_what_is_no_window_is_refused(message: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="window"):
-        window_asked(message)
-
-
 def test_a_window_is_cut_to_the_run(timeline: Timeline, detail: Detail) -> None:
     facts, _ = detail.answer(Window(-1e14, 1e14, 800))
     assert [facts["start"], facts["end"]] == [timeline.scene.first_s, timeline.scene.last_s]
     with pytest.raises(ValueError, match="outside"):
         detail.answer(Window(1e9, 2e9, 800))
-
-
-def test_a_view_is_answered_or_refused_with_its_own_number(
-    timeline: Timeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[Any] = []
-    monkeypatch.setattr(ChartWidget, "send", lambda _, *message: sent.append(message))
-    made = timeline._widget
-    ask = {"kind": "detail", "view": "v", "sequence": 7}
-    widget_module._received(made, {**ask, "start": 1, "end": 2, "width": 500}, [])
-    (facts, columns), *_ = sent
-    assert (facts["kind"], facts["view"], facts["sequence"]) == ("answer", "v", 7)
-    assert len(columns) == 9
-    widget_module._received(made, {**ask, "start": 2, "end": 2, "width": 500}, [])
-    assert sent[1] == ({**ask, "kind": "refusal", "problem": "the window has no width"},)
-
-
-def test_a_view_is_told_when_its_detail_fails(
-    timeline: Timeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[Any] = []
-    monkeypatch.setattr(ChartWidget, "send", lambda _, *message: sent.append(message))
-    broken = Timeline(SimpleNamespace(reports=[]))  # type: ignore[arg-type]
-    broken.__dict__["scene"] = timeline.scene
-    ask = {"kind": "detail", "view": "v", "sequence": 1, "start": 1, "end": 2, "width": 500}
-    with pytest.raises(AttributeError):
-        widget_module._received(broken._widget, ask, [])
-    assert sent[0][0]["kind"] == "refusal"
 
 
 def test_a_page_holds_the_run_or_says_what_it_leaves_out(timeline: Timeline) -> None:

@@ -1,6 +1,9 @@
 // What the bars are painted in: by phase, kind or kernel; what a search did not find is dimmed.
 
+import { rgba } from "./raster.js";
+
 const DIMMED = 0.2;
+const DARKER = 0.65;
 
 function mixed(color, ground, share) {
   const part = (css, i) => parseInt(css.slice(i, i + 2), 16);
@@ -23,7 +26,11 @@ export class Coloring {
     const { palette, names } = this.facts.coloring[mode];
     this.mode = mode;
     this.hit = hit;
+    // By code: CSS colours, and pixels of them and of their darker edges. Dimmed ones stand `dim`
+    // behind the bright ones.
     this.fills = [...palette, ...palette.map((color) => mixed(color, ground, DIMMED))];
+    this.inks = Uint32Array.from(this.fills, (css) => rgba(css, 1));
+    this.darker = Uint32Array.from(this.fills, (css) => rgba(css, DARKER));
     this.dim = palette.length;
     this.kernels = names === undefined ? null : new Map(names.map((name, i) => [name, i]));
     const { row, name, color, kind } = this.bars;
@@ -40,22 +47,11 @@ export class Coloring {
     return this.hit === null || this.hit(name) ? bright : bright + this.dim;
   }
 
-  // The kind that goes with a colour by phase: detail tells no other.
-  kindOf(color) {
-    return this.facts.coloring.kind.of_color[color];
-  }
-
-  // Aggregates of detail have no names, and graph launches hide in the phases.
-  get suitsStrips() {
-    return this.hit === null && (this.mode === "phase" || (this.mode === "kind" && this.suitsEvents));
-  }
-
-  get suitsEvents() {
-    return this.mode !== "kind" || this.facts.coloring.kind.of_color !== null;
-  }
-
-  // Without a name: an aggregate of detail.
-  fill(color, name) {
-    return this.fills[this.code(name, color, this.mode === "kind" ? this.kindOf(color) : 0)];
+  // What a colour of a mode means.
+  says(mode, color) {
+    if (mode === "phase") return this.facts.colors[color];
+    const { palette, names, legend } = this.facts.coloring[mode];
+    if (names !== undefined && color < names.length) return this.facts.names[names[color]];
+    return legend.find((entry) => entry.color === palette[color])?.label ?? "";
   }
 }

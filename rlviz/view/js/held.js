@@ -1,6 +1,6 @@
 // Detail from what the page itself holds: all events and ranges, as `rlviz.view.held` packs them.
 
-import { OVERLAY_COLUMNS } from "./detail.js";
+import { OVERLAY_COLUMNS } from "./picture.js";
 
 const MOST_EVENTS = 10000;
 const MOST_RANGES = 2000;
@@ -85,8 +85,8 @@ function between(track, start, end) {
   return [first, Math.max(first, search(track.start, end, false))];
 }
 
-function eventsOf(found, start, end) {
-  const columns = { left: [], right: [], row: [], name: [], color: [] };
+function eventsOf(found, start, end, kinds) {
+  const columns = { left: [], right: [], row: [], name: [], color: [], kind: [] };
   for (const [track, first, last] of found) {
     for (let i = first; i < last; i++) {
       if (!(track.end[i] > start || track.start[i] >= start)) continue;
@@ -95,19 +95,38 @@ function eventsOf(found, start, end) {
       columns.row.push(track.row);
       columns.name.push(track.name[i]);
       columns.color.push(track.color[i]);
+      columns.kind.push(kinds.get(track.name[i]));
     }
   }
   return columns;
 }
 
-// Buckets on multiples of their width: busy time exact, the colour with the most time.
-function stripOf(track, start, end, width, colors) {
+// What the colours of a mode are by. A kernel that has no colour of its own counts with the others
+// of its kind, and those are painted alike. `none` is of what takes no time.
+function facetOf(mode, held, kinds, hues) {
+  if (mode === "phase") return { size: hues, none: held.none, of: (track, i) => track.color[i], color: (code) => code };
+  if (mode === "kind") {
+    return { size: held.kinds.length, none: 0, of: (track, i) => kinds.get(track.name[i]), color: (code) => code };
+  }
+  const groups = new Map([...kinds].map(([name, kind]) => [name, held.kernels.length + kind]));
+  held.kernels.forEach((name, place) => groups.set(name, place));
+  return {
+    size: held.kernels.length + held.kinds.length,
+    none: held.kernels.length,
+    of: (track, i) => groups.get(track.name[i]),
+    color: (code) => Math.min(code, held.kernels.length),
+  };
+}
+
+// Buckets on multiples of their width: busy time exact, the facet with the most time.
+function stripOf(track, start, end, width, facet, hit) {
   const first = Math.floor(start / width);
   const size = Math.ceil(end / width) - first;
   const zero = first * width;
   const busy = new Float64Array(size);
-  const time = new Float64Array(size * colors);
+  const time = new Float64Array(size * facet.size);
   const step = new Int32Array(size + 1);
+  const matches = hit === null ? null : new Int32Array(size + 1);
   const [from, until] = between(track, zero, zero + size * width);
   let reach = 0;
   for (let i = from; i < until; i++) {
@@ -116,38 +135,81 @@ function stripOf(track, start, end, width, colors) {
     if (track.end[i] <= zero && track.start[i] < zero) continue;
     const begins = Math.floor(left / width);
     const ends = Math.max(Math.floor((right - 1) / width), begins);
+    const own = facet.of(track, i);
     step[begins]++;
     step[ends + 1]--;
+    if (matches !== null && hit(track.name[i])) {
+      matches[begins]++;
+      matches[ends + 1]--;
+    }
     for (let k = begins; k <= ends; k++) {
       const open = Math.max(left, k * width);
       const close = Math.min(right, (k + 1) * width);
-      time[k * colors + track.color[i]] += close - open;
+      time[k * facet.size + own] += close - open;
       busy[k] += Math.max(close - Math.max(open, reach), 0);
     }
     reach = Math.max(reach, right);
   }
-  return { row: track.row, start: zero / 1e9, width: width / 1e9, ...bytes(busy, time, step, width, colors) };
+  return {
+    row: track.row,
+    start: zero / 1e9,
+    width: width / 1e9,
+    match: matches === null ? null : counted(matches),
+    ...bytes(busy, time, step, width, facet),
+  };
 }
 
-function bytes(busy, time, step, width, colors) {
+function counted(steps) {
+  const found = new Uint8Array(steps.length - 1);
+  let open = 0;
+  for (let k = 0; k < found.length; k++) found[k] = Math.min((open += steps[k]), 255);
+  return found;
+}
+
+function bytes(busy, time, step, width, facet) {
   const coverage = new Uint8Array(busy.length);
   const color = new Uint8Array(busy.length);
-  const count = new Int32Array(busy.length);
   let open = 0;
   for (let k = 0; k < busy.length; k++) {
-    count[k] = open += step[k];
+    open += step[k];
     if (open === 0) continue;
     // Rounded up: what is there at all is never 0.
     coverage[k] = Math.max(Math.ceil((busy[k] * 255) / width), 1);
     let most = 0;
-    color[k] = colors - 1;
-    for (let code = 0; code < colors; code++) {
-      if (time[k * colors + code] <= most) continue;
-      most = time[k * colors + code];
-      color[k] = code;
+    let own = facet.none;
+    for (let code = 0; code < facet.size; code++) {
+      if (time[k * facet.size + code] <= most) continue;
+      most = time[k * facet.size + code];
+      own = facet.color(code);
     }
+    color[k] = own;
   }
-  return { coverage, color, count };
+  return { coverage, color };
+}
+
+// What one bucket stands for.
+function bucketOf(track, start, width) {
+  const first = Math.round(start / width) * width;
+  const [from, until] = between(track, first, first + width);
+  const times = new Map();
+  const found = { count: 0, busy: 0, longest: 0 };
+  let reach = first;
+  let all = 0;
+  for (let i = from; i < until; i++) {
+    if (track.end[i] <= first && track.start[i] < first) continue;
+    const open = Math.max(track.start[i], first);
+    const close = Math.min(track.end[i], first + width);
+    found.count++;
+    found.longest = Math.max(found.longest, (track.end[i] - track.start[i]) / 1e9);
+    found.busy += Math.max(close - Math.max(open, reach), 0) / 1e9;
+    reach = Math.max(reach, close);
+    times.set(track.name[i], (times.get(track.name[i]) ?? 0) + close - open);
+    all += close - open;
+  }
+  if (found.count === 0) throw new Error("there is nothing in this bucket");
+  // Of equals the smallest.
+  const [name, most] = [...times].reduce((a, b) => (b[1] > a[1] || (b[1] === a[1] && b[0] < a[0]) ? b : a));
+  return { ...found, name, share: all > 0 ? most / all : 1 };
 }
 
 // Ranges that reach into a window; neighbours of one level that are narrower than a pixel as one.
@@ -182,24 +244,47 @@ function fewRanges(all, start, end, pixel) {
   }
 }
 
-// Promises a function that answers as a kernel would.
+// Which names hold a text; null where nothing is searched for.
+function hitOf(search, names) {
+  if (search === "") return null;
+  const found = new Set();
+  for (const [code, text] of Object.entries(names)) {
+    if (text.toLowerCase().includes(search)) found.add(Number(code));
+  }
+  return (name) => found.has(name);
+}
+
+// Promises what answers as a kernel would.
 export async function answersOf(held) {
   const { tracks, ranges } = unpackHeld(held, await unzip(held.packed));
-  const colors = 1 + tracks.reduce((most, { color }) => color.reduce((a, b) => Math.max(a, b), most), 0);
-  return async ({ start, end, width }) => {
+  const hues = 1 + tracks.reduce((most, { color }) => color.reduce((a, b) => Math.max(a, b), most), 0);
+  const kinds = new Map(held.kinds.flatMap((names, kind) => names.map((name) => [name, kind])));
+  const detail = async ({ start, end, width, color_by: mode, search, rows }) => {
     const from = Math.floor(start * 1e9);
     const until = Math.max(Math.ceil(end * 1e9), from + 1);
-    const found = tracks.map((track) => [track, ...between(track, from, until)]);
+    const asked = tracks.filter(({ row }) => rows === null || rows.includes(row));
+    const found = asked.map((track) => [track, ...between(track, from, until)]);
     const few = found.reduce((sum, [, first, last]) => sum + last - first, 0) <= MOST_EVENTS;
     const pixel = Math.max(Math.floor((until - from) / width), 1);
     const bucket = 2 ** Math.floor(Math.log2(pixel));
+    const facet = facetOf(mode, held, kinds, hues);
+    const hit = hitOf(search, held.names);
     return {
       start,
       end,
+      color_by: mode,
+      search,
+      rows,
       names: held.names,
-      strips: few ? [] : tracks.map((track) => stripOf(track, from, until, bucket, colors)),
-      events: eventsOf(few ? found : [], from, until),
+      strips: few ? [] : asked.map((track) => stripOf(track, from, until, bucket, facet, hit)),
+      events: eventsOf(few ? found : [], from, until, kinds),
       ...fewRanges(ranges, start, end, pixel / 1e9),
     };
   };
+  const bucket = async ({ row, start, width }) => {
+    const track = tracks.find((one) => one.row === row);
+    const found = bucketOf(track, Math.round(start * 1e9), Math.round(width * 1e9));
+    return { ...found, text: held.names[found.name] };
+  };
+  return { detail, bucket };
 }

@@ -32,8 +32,14 @@ export class Hover {
     document.body.append(this.box);
   }
 
+  // Told again: more is known of what the pointer is on.
+  again() {
+    if (!this.box.hidden) this.show(...this.pointed);
+  }
+
   hide() {
     this.box.hidden = true;
+    this.detail?.explainer.rest(null);
   }
 
   remove() {
@@ -42,6 +48,7 @@ export class Hover {
 
   // `at` in seconds, NaN left of the frame; `y` in row units; `scale` in pixels a second.
   show(at, y, scale, clientX, clientY) {
+    this.pointed = [at, y, scale, clientX, clientY];
     const row = this.facts.rows.find(({ top, bottom }) => top <= y && y <= bottom);
     this.box.replaceChildren();
     if (row !== undefined) this.fill(row, at, y, SLACK_PX / scale);
@@ -58,6 +65,7 @@ export class Hover {
     // Undefined where no detail was asked for.
     const seen = this.detail?.at(row.row, at, slack);
     const bar = seen === undefined ? this.marks.bar(this.marks.barAt(row.row, at, slack)) : seen;
+    this.detail?.explainer.rest(bar?.summed ? bar : null);
     const shade = this.facts.shades.find(
       (one) => one.row === row.row && one.left <= at && at <= one.right,
     );
@@ -81,20 +89,38 @@ export class Hover {
     line(this.box, "more", part, `domain ${names[domain[i]]}`, names[thread[i]]);
   }
 
-  // An aggregate of detail has no name: it comes with as little as can be.
-  tellBar({ left, right, name, color, count, busy_s: busy, name_share: share }) {
+  tellBar(bar) {
+    if (bar.summed) {
+      this.tellBucket(bar);
+      return;
+    }
+    const { left, right, name, color, count, busy_s: busy, name_share: share } = bar;
     const span = right - left;
     const when = [this.facts.colors[color], this.when(left, right)];
-    if (count === 1 && name !== undefined) {
+    if (count === 1) {
       line(this.box, "name", this.facts.names[name]);
       line(this.box, "time", duration(span), ...when);
       return;
     }
     const busyShare = span > 0 ? percent(Math.min(busy / span, 1)) : "unknown";
-    const events = count === 1 ? "1 event" : `${grouped(count)} events`;
-    line(this.box, "name", `${events} in this bar, busy share ${busyShare}`);
-    if (name !== undefined) line(this.box, "more", `mostly ${this.facts.names[name]} (${percent(share)})`);
+    line(this.box, "name", `${grouped(count)} events in this bar, busy share ${busyShare}`);
+    line(this.box, "more", `mostly ${this.facts.names[name]} (${percent(share)})`);
     line(this.box, "time", `bar of ${duration(span)}`, ...when);
+  }
+
+  // A bucket of detail: what it stands for comes a moment later.
+  tellBucket({ left, right, says, busy_share: share, count, ...known }) {
+    const span = right - left;
+    const busy = known.busy_s === undefined ? share : known.busy_s / span;
+    const events = count === undefined ? "sum of events" : count === 1 ? "1 event" : `${grouped(count)} events`;
+    line(this.box, "name", `${events} in this bar, busy share ${percent(Math.min(busy, 1))}`);
+    if (count !== undefined) {
+      const alone = count === 1 ? known.text : `mostly ${known.text} (${percent(known.name_share)})`;
+      const longest = count === 1 ? "length" : "longest event";
+      line(this.box, "more", alone);
+      line(this.box, "more", `${longest} ${duration(known.longest_s)}`, `busy ${duration(known.busy_s)}`);
+    }
+    line(this.box, "time", `bar of ${duration(span)}`, says, this.when(left, right));
   }
 
   tellRow(row) {

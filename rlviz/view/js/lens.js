@@ -66,6 +66,7 @@ class Lens {
     paintBarsFast(this.bars, this.controls.coloring);
     this.detail = new Detail(this, this.views.find_one(bars));
     this.hover.detail = this.detail;
+    this.detail.explainer.changed = () => this.hover.again();
     this.writeAxes();
     this.chrome.place(this.view.frame.bbox);
     this.toolbar = facts.toolbar ? new Toolbar(this, this.chrome.toolbar) : null;
@@ -182,6 +183,21 @@ class Lens {
     this.controls.reset();
   }
 
+  // In place of another lens of the same run: its window, where a person has moved it, and what was
+  // chosen. Codes of names are a figure's own.
+  goOnFrom(other) {
+    if (!other.shows(...other.facts.window)) this.zoom(...other.window);
+    const shown = new Set(other.controls.choices.domains.map((code) => other.facts.names[code]));
+    const known = new Set(other.facts.domains.map(({ code }) => other.facts.names[code]));
+    const domains = this.facts.domains
+      .filter(({ code, shown: first }) => {
+        const name = this.facts.names[code];
+        return known.has(name) ? shown.has(name) : first;
+      })
+      .map(({ code }) => code);
+    this.controls.choose({ ...other.controls.choices, domains });
+  }
+
   // Zoom about the pointer, as the wheel does; about the middle where it is elsewhere.
   zoomBy(factor) {
     const [start, end] = this.window;
@@ -228,6 +244,7 @@ class Lens {
   }
 
   repaintBars() {
+    this.detail?.moved();
     if (typeof this.bars.request_paint === "function") this.bars.request_paint();
     else this.bars.model.data_source.change.emit();
   }

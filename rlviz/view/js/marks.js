@@ -1,7 +1,7 @@
 // The columns of bars and ranges, and what of them lies under a point.
 
 // Rows of a column-oriented table by the value of `row`: an array of indices each, in order.
-function byRow(row) {
+export function byRow(row) {
   const found = new Map();
   for (let i = 0; i < row.length; i++) {
     let list = found.get(row[i]);

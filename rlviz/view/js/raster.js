@@ -19,6 +19,8 @@ export class Raster {
       this.canvas.height = height;
       this.image = this.context.createImageData(width, height);
       this.pixels = new Uint32Array(this.image.data.buffer);
+      this.high = new Int16Array(width);
+      this.ink = new Uint32Array(width);
     } else {
       this.pixels.fill(0);
     }
@@ -35,6 +37,33 @@ export class Raster {
       const line = y * this.width;
       if (right - left === 1) this.pixels[line + left] = color;
       else this.pixels.fill(color, line + left, line + right);
+    }
+  }
+
+  // A line of bars that stand on one ground: `beginLine`, any number of `bar`, `endLine`. Pixels are
+  // written once and in their order, however many bars share them: the highest of them shows.
+  beginLine() {
+    this.high.fill(0);
+    this.highest = 0;
+  }
+
+  bar(from, until, high, color) {
+    const first = Math.round(from);
+    const left = Math.max(first, 0);
+    const right = Math.min(Math.max(Math.round(until), first + 1), this.width);
+    for (let x = left; x < right; x++) {
+      if (this.high[x] >= high) continue;
+      this.high[x] = high;
+      this.ink[x] = color;
+    }
+    if (high > this.highest) this.highest = high;
+  }
+
+  endLine(ground) {
+    const { high, ink, pixels, width } = this;
+    for (let up = Math.min(this.highest, ground); up > 0; up--) {
+      const line = (ground - up) * width;
+      for (let x = 0; x < width; x++) if (high[x] >= up) pixels[line + x] = ink[x];
     }
   }
 

@@ -8,11 +8,16 @@ const SETTLE_MS = 100;
 // Each model has its own copy of this module, so what a page shares lies on the page.
 const libraries = (globalThis.__rlviz_bokeh ??= new Map());
 
+const FIGURE = ["item", "facts", "levels", "buckets"];
+
 let views = 0;
 
+function unzip(bytes) {
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
 async function inflate(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
+  return (await unzip(bytes)).text();
 }
 
 async function importText(text) {
@@ -35,6 +40,42 @@ function later(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
+// Copies: the buffers are views of a message that the notebook may reuse.
+function copied(buffers) {
+  return buffers.map(({ buffer, byteOffset, byteLength }) =>
+    new Uint8Array(buffer, byteOffset, byteLength).slice(),
+  );
+}
+
+// A library of the page, from what `bytes` promises.
+function install(part, key, bytes) {
+  const promise = bytes.then(inflate).then((text) => importers[part](text));
+  libraries.set(key, promise);
+  promise.catch(() => {
+    if (libraries.get(key) === promise) libraries.delete(key);
+  });
+  return promise;
+}
+
+// What the kernel sent unasked: it may come before a view does, and again when the chart is renewed.
+const sent = { figure: null, views: new Set() };
+
+function received(model, message, buffers) {
+  if (message?.kind !== "chart") return;
+  const bytes = copied(buffers);
+  const parts = Object.fromEntries(message.parts.map((part, i) => [part, bytes[i]]));
+  for (const part of Object.keys(importers)) {
+    const key = keyOf(model, part);
+    if (parts[part] && !libraries.has(key)) install(part, key, Promise.resolve(parts[part]));
+  }
+  sent.figure = FIGURE.map((part) => parts[part]);
+  for (const view of sent.views) view.renew(sent.figure);
+}
+
+function keyOf(model, part) {
+  return `${part} ${model.get("_versions")[part]}`;
+}
+
 // Hides the output that stands in for the chart where this style is, with all of its place in the
 // cell. Elsewhere than in JupyterLab there are no output areas to go by.
 function hides(still) {
@@ -54,6 +95,7 @@ class View {
     this.id = `${Date.now().toString(36)}-${views++}-${Math.random().toString(36).slice(2, 8)}`;
     this.sequence = 0;
     this.asked = new Map();
+    this.el = el;
     this.root = document.createElement("div");
     el.append(this.root);
     this.hiding = hides(model.get("_still"));
@@ -98,11 +140,7 @@ class View {
     if (waiting === undefined) return;
     this.asked.delete(message.sequence);
     if (message.kind === "answer") {
-      // Copies: the buffers are views of a message that the notebook may reuse.
-      const bytes = buffers.map(({ buffer, byteOffset, byteLength }) =>
-        new Uint8Array(buffer, byteOffset, byteLength).slice(),
-      );
-      waiting.resolve([message, bytes]);
+      waiting.resolve([message, copied(buffers)]);
     } else {
       waiting.reject(new Error(String(message.problem)));
     }
@@ -111,9 +149,9 @@ class View {
   // A library, asked for by the first view of the page that needs it. Where that view goes, or its
   // kernel stays silent, the next one asks.
   async library(part) {
-    const key = `${part} ${this.model.get("_versions")[part]}`;
+    const key = keyOf(this.model, part);
     const known = libraries.get(key);
-    if (known === undefined) return this.fetch(part, key);
+    if (known === undefined) return install(part, key, this.ask(part).then(([bytes]) => bytes));
     const found = await Promise.race([known.catch(() => undefined), later(TAKE_OVER_MS)]);
     if (found !== undefined) return found;
     if (this.closed) throw new Error("closed");
@@ -121,15 +159,15 @@ class View {
     return this.library(part);
   }
 
-  fetch(part, key) {
-    const promise = this.ask(part)
-      .then(([bytes]) => inflate(bytes))
-      .then((text) => importers[part](text));
-    libraries.set(key, promise);
-    promise.catch(() => {
-      if (libraries.get(key) === promise) libraries.delete(key);
+  // Resolves when nothing is on its way unasked any more.
+  async settled() {
+    const { model } = this;
+    if (sent.figure !== null || !model.get("_coming")) return;
+    await new Promise((resolve) => {
+      this.arrived = resolve;
+      model.on("change:_coming", resolve);
     });
-    return promise;
+    model.off("change:_coming", this.arrived);
   }
 
   async open() {
@@ -138,25 +176,15 @@ class View {
       this.hiding.remove();
     }, PATIENCE_MS);
     try {
+      await this.settled();
       const [bokeh, lens, figure] = await Promise.all([
         this.library("bokeh"),
         this.library("lens"),
-        this.ask("item", "facts"),
+        sent.figure ?? this.ask(...FIGURE),
       ]);
-      const [item, facts] = await Promise.all(figure.map(async (one) => JSON.parse(await inflate(one))));
       clearTimeout(waiting);
-      if (this.closed) return;
-      this.root.textContent = "";
-      const opened = lens.openLens(bokeh.default, this.root, item, facts, "auto");
-      this.lens = opened.lens;
-      await opened.ready;
-      if (this.closed) return;
-      this.root.after(this.hiding);
-      this.follow();
-      this.lens.link(this.model, (message) => this.send(message));
-      this.last = this.lens.window.join();
-      this.lens.listeners.add(() => this.moved());
-      this.lens.detail.connectKernel((window) => this.request({ kind: "detail", ...window }));
+      this.libraries = { Bokeh: bokeh.default, ...lens };
+      await this.draw(sent.figure ?? figure);
     } catch (error) {
       clearTimeout(waiting);
       this.hiding.remove();
@@ -164,6 +192,68 @@ class View {
       this.root.textContent = `The chart could not be drawn: ${error.message}`;
       throw error;
     }
+  }
+
+  // Draw a chart in place of the one that is there, which stays until then.
+  async draw(figure) {
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    const [item, facts, levels] = await Promise.all(
+      figure.slice(0, 3).map(async (one) => JSON.parse(await inflate(one))),
+    );
+    const buckets = new Uint8Array(await (await unzip(figure[3])).arrayBuffer());
+    if (this.closed || turn !== this.turn) return;
+    const old = this.lens;
+    const root = document.createElement("div");
+    if (old === undefined) {
+      this.root.remove();
+    } else {
+      this.el.style.position = "relative";
+      Object.assign(root.style, { position: "absolute", inset: "0 0 auto", visibility: "hidden" });
+    }
+    this.el.append(root);
+    const { Bokeh, openLens, unpackLevels } = this.libraries;
+    const opened = openLens(Bokeh, root, item, facts, "auto");
+    if (old === undefined) this.root = root;
+    this.mounting = opened.lens;
+    await opened.ready;
+    if (this.closed || turn !== this.turn) {
+      opened.lens.remove();
+      root.remove();
+      return;
+    }
+    this.mounting = undefined;
+    this.el.append(this.hiding);
+    this.replace(old, opened.lens, root);
+    this.lens.detail.connectKernel((message) => this.request(message));
+    if (levels !== null) this.lens.detail.hold(unpackLevels(levels, buckets));
+  }
+
+  replace(old, lens, root) {
+    const { root: before } = this;
+    [this.root, this.lens] = [root, lens];
+    if (old === undefined) {
+      this.follow();
+    } else {
+      lens.goOnFrom(old);
+      const focused = before.contains(document.activeElement);
+      old.remove();
+      before.remove();
+      for (const one of ["position", "inset", "visibility"]) root.style.removeProperty(one);
+      lens.repaint();
+      if (focused) root.focus({ preventScroll: true });
+    }
+    lens.link(this.model, (message) => this.send(message));
+    this.last = lens.window.join();
+    lens.listeners.add(() => this.moved());
+  }
+
+  // Another figure of the same run: where no chart is drawn yet, it will be of this one.
+  renew(figure) {
+    this.arrived?.();
+    if (this.libraries === undefined) return;
+    this.draw(figure).catch((error) => {
+      if (!this.closed) this.lens?.chrome.tell(`The chart could not be renewed: ${error.message}`);
+    });
   }
 
   // `timeline.zoom()` moves every view: one that is there, and one that comes later.
@@ -187,11 +277,13 @@ class View {
 
   close() {
     this.closed = true;
+    sent.views.delete(this);
     clearTimeout(this.settling);
     this.model.off("msg:custom", this.receive);
     this.model.off("change:_zoom", this.zoomed);
     for (const { reject } of this.asked.values()) reject(new Error("closed"));
     this.asked.clear();
+    this.mounting?.remove();
     this.lens?.remove();
     this.root.remove();
     this.hiding.remove();
@@ -199,8 +291,12 @@ class View {
 }
 
 export default {
+  initialize({ model }) {
+    model.on("msg:custom", (message, buffers) => received(model, message, buffers));
+  },
   render({ model, el }) {
     const view = new View(model, el);
+    sent.views.add(view);
     view.open();
     return () => view.close();
   },

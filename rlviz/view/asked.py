@@ -1,0 +1,125 @@
+"""What a chart may ask of the kernel, checked: any script of a page could have sent it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from rlviz.view.choices import COLOR_BY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlviz.view.choices import ColorBy
+
+__all__ = ["Bucket", "Window", "bucket_asked", "window_asked"]
+
+WIDEST_PX = 20_000
+LONGEST_SEARCH = 500
+MOST_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window that a chart shows.
+
+    Parameters
+    ----------
+    start_s, end_s : float
+        Seconds since the run's start.
+    width_px : int
+        Pixels that it takes.
+    color_by : {"phase", "kind", "kernel"}
+        What its colours mean.
+    search : str
+        What names are searched for; "" for nothing.
+    rows : frozenset of int, optional
+        The rows that are to be seen; None for all.
+    """
+
+    start_s: float
+    end_s: float
+    width_px: int
+    color_by: ColorBy = "phase"
+    search: str = ""
+    rows: frozenset[int] | None = None
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One bucket of a strip: row, left edge and width in seconds."""
+
+    row: int
+    start_s: float
+    width_s: float
+
+
+def window_asked(message: Mapping[str, Any]) -> Window:
+    """Take a window from a message.
+
+    Raises
+    ------
+    ValueError
+        It is no window.
+
+    Examples
+    --------
+    >>> window_asked({"start": 1, "end": 2.5, "width": 900}).end_s
+    2.5
+    """
+    start_s, end_s, width = (_number(message.get(key)) for key in ("start", "end", "width"))
+    if not (start_s < end_s and 1 <= width <= WIDEST_PX):
+        msg = "the window has no width"
+        raise ValueError(msg)
+    color_by, search = message.get("color_by", "phase"), message.get("search", "")
+    if color_by not in COLOR_BY:
+        msg = f"the colours of a window are by one of {', '.join(COLOR_BY)}"
+        raise ValueError(msg)
+    if not isinstance(search, str) or len(search) > LONGEST_SEARCH:
+        msg = f"a window is searched for a text of at most {LONGEST_SEARCH} characters"
+        raise ValueError(msg)
+    return Window(
+        start_s,
+        end_s,
+        int(width),
+        cast("ColorBy", color_by),
+        search.strip(),
+        _rows(message.get("rows")),
+    )
+
+
+def bucket_asked(message: Mapping[str, Any]) -> Bucket:
+    """Take a bucket from a message.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+
+    Examples
+    --------
+    >>> bucket_asked({"row": 3, "start": 1.5, "width": 0.25})
+    Bucket(row=3, start_s=1.5, width_s=0.25)
+    """
+    row, start_s, width_s = (_number(message.get(key)) for key in ("row", "start", "width"))
+    if not (row.is_integer() and width_s > 0):
+        msg = "a bucket has a row and a width"
+        raise ValueError(msg)
+    return Bucket(int(row), start_s, width_s)
+
+
+def _number(given: object) -> float:
+    # An int may be too large for a float, which a page's own numbers never are.
+    if isinstance(given, int | float) and abs(given) < 1e15:
+        return float(given)
+    msg = "a window or a bucket is three numbers"
+    raise ValueError(msg)
+
+
+def _rows(given: object) -> frozenset[int] | None:
+    if given is None:
+        return None
+    if isinstance(given, list) and len(given) <= MOST_ROWS and all(type(r) is int for r in given):
+        return frozenset(given)
+    msg = "the rows of a window are whole numbers"
+    raise ValueError(msg)

@@ -1,0 +1,71 @@
+"""Which buckets hold what a reader searches: events whose name holds a text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlviz.view.legible import legible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rlviz.levels.strip import Strip
+    from rlviz.levels.track import Track
+
+    Int64 = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+__all__ = ["Matches"]
+
+
+class Matches:
+    """The GPU events of a run whose names hold one text.
+
+    Parameters
+    ----------
+    tracks : mapping of int to Track
+        Activity by row.
+    names : sequence of str
+        Texts by code of a name.
+    text : str
+        What to look for, in the names as a reader sees them; upper and lower case are the same.
+    """
+
+    def __init__(self, tracks: Mapping[int, Track], names: Sequence[str], text: str) -> None:
+        self._tracks = tracks
+        wanted = text.strip().lower()
+        used = np.zeros(len(names), np.bool_)
+        for track in tracks.values():
+            used[track.name] = True
+        known = np.flatnonzero(used).tolist()
+        codes = [code for code in known if wanted in legible(names[code]).lower()]
+        self._hit = np.zeros(len(names), np.bool_)
+        self._hit[codes] = True
+        self._moments: dict[int, tuple[Int64, Int64]] = {}
+
+    def counts(self, strip: Strip) -> NDArray[np.int64]:
+        """Count the events that reach into each bucket of a strip.
+
+        An event without length reaches into the bucket that it starts in.
+        """
+        start, end = self._moments_of(strip.row)
+        edges = strip.start_ns + np.arange(len(strip) + 1, dtype=np.int64) * strip.width_ns
+        begun = np.searchsorted(start, edges[1:], side="left")
+        return np.asarray(begun - np.searchsorted(end, edges[:-1], side="right"))
+
+    def _moments_of(self, row: int) -> tuple[Int64, Int64]:
+        """Give the starts and the ends of what was found in a row, each by themselves in order."""
+        found = self._moments.get(row)
+        if found is None:
+            track = self._tracks[row]
+            own = self._hit[track.name]
+            start = track.start_ns[own]
+            end = np.maximum(track.end_ns[own], start + 1)
+            if (end[1:] < end[:-1]).any():
+                end.sort()
+            found = self._moments[row] = (start, end)
+        return found

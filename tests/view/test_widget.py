@@ -1,0 +1,125 @@
+"""What passes between a chart's views and the kernel."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import rlviz
+from rlviz.demo import write
+from rlviz.view import widget as widget_module
+from rlviz.view.asked import Window
+from rlviz.view.timeline import Timeline
+from rlviz.view.widget import FIGURE, LIBRARIES, ChartWidget
+from tests.view.scenes import scene
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@pytest.fixture(scope="module")
+def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
+    folder = tmp_path_factory.mktemp("run")
+    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=6_000)
+    return Timeline(rlviz.load(folder))
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What a kernel sent: message, and buffers if any."""
+    found: list[Any] = []
+    monkeypatch.setattr(ChartWidget, "send", lambda _, *message: found.append(message))
+    monkeypatch.setattr(widget_module, "_pushed_libraries", set())
+    return found
+
+
+@pytest.fixture
+def drawn() -> Timeline:
+    run: Any = SimpleNamespace(scene=scene(8), reports=range(12), tracks={})
+    made = Timeline(run)
+    made.__dict__["scene"] = run.scene
+    return made
+
+
+def facts_of(message: tuple[dict[str, Any], Sequence[bytes]]) -> dict[str, Any]:
+    parts = dict(zip(message[0]["parts"], message[1], strict=True))
+    found: dict[str, Any] = json.loads(gzip.decompress(parts["facts"]))
+    return found
+
+
+def test_a_view_is_answered_or_refused_with_its_own_number(
+    timeline: Timeline, sent: list[Any]
+) -> None:
+    made = timeline._widget
+    ask = {"kind": "detail", "view": "v", "sequence": 7}
+    widget_module._received(made, {**ask, "start": 1, "end": 2, "width": 500}, [])
+    (facts, columns), *_ = sent
+    assert (facts["kind"], facts["view"], facts["sequence"]) == ("answer", "v", 7)
+    assert len(columns) == 10
+    widget_module._received(made, {**ask, "start": 2, "end": 2, "width": 500}, [])
+    assert sent[1] == ({**ask, "kind": "refusal", "problem": "the window has no width"},)
+
+
+def test_a_view_is_told_when_its_detail_fails(timeline: Timeline, sent: list[Any]) -> None:
+    broken = Timeline(SimpleNamespace(reports=[]))  # type: ignore[arg-type]
+    broken.__dict__["scene"] = timeline.scene
+    ask = {"kind": "detail", "view": "v", "sequence": 1, "start": 1, "end": 2, "width": 500}
+    with pytest.raises(AttributeError):
+        widget_module._received(broken._widget, ask, [])
+    assert sent[0][0]["kind"] == "refusal"
+
+
+def test_a_bucket_is_answered_or_refused(timeline: Timeline, sent: list[Any]) -> None:
+    made = timeline._widget
+    facts, _ = timeline._detail().answer(Window(*timeline.window, 800))
+    row, left, width, _ = facts["strips"][0]
+    ask = {"kind": "bucket", "view": "v", "sequence": 8, "row": row, "width": width}
+    widget_module._received(made, {**ask, "start": left}, [])
+    widget_module._received(made, {**ask, "start": 1e6}, [])
+    assert sent[0][0]["count"] > 0
+    assert (sent[0][0]["kind"], sent[0][0]["sequence"]) == ("answer", 8)
+    assert (sent[1][0]["kind"], sent[1][0]["sequence"]) == ("refusal", 8)
+
+
+def test_a_chart_is_sent_once_with_its_cell_and_libraries_once_a_kernel(
+    drawn: Timeline, sent: list[Any]
+) -> None:
+    made = drawn._widget
+    with made.showing():
+        # A view that opens now waits for what comes.
+        assert made._coming
+        assert sent == []
+    assert not made._coming
+    assert [message["parts"] for message, _ in sent] == [[*LIBRARIES, *FIGURE]]
+    with made.showing():
+        assert not made._coming
+    assert len(sent) == 1
+    other = Timeline(drawn.run)
+    other.__dict__["scene"] = drawn.scene
+    with other._widget.showing():
+        pass
+    assert sent[1][0]["parts"] == [*FIGURE]
+
+
+def test_a_view_does_not_wait_for_what_could_not_be_sent(drawn: Timeline, sent: list[Any]) -> None:
+    made = drawn._widget
+    with pytest.raises(KeyboardInterrupt), made.showing():
+        raise KeyboardInterrupt
+    assert not made._coming
+    assert sent == []
+
+
+def test_a_renewed_chart_is_sent_and_given_to_views_that_ask_later(
+    drawn: Timeline, sent: list[Any]
+) -> None:
+    made = drawn._widget
+    made.renew(scene(2))
+    assert len(facts_of(sent[0])["rows"]) == 2
+    ask = {"kind": "ask", "view": "v", "sequence": 1, "parts": ["facts"]}
+    widget_module._received(made, ask, [])
+    assert sent[1][1] == [made._parts["facts"]()]
+    assert len(json.loads(gzip.decompress(sent[1][1][0]))["rows"]) == 2
