@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
     from tests.browser.conftest import Lab, Opener
 
-SMALL = {"hosts": 1, "policy_gpus": 1, "generation_gpus": 1, "steps": 2, "kernels_per_gpu": 2_000}
+SMALL: dict[str, Any] = {
+    "hosts": 1,
+    "policy_gpus": 1,
+    "generation_gpus": 1,
+    "steps": 2,
+    "kernels_per_gpu": 2_000,
+}
 STILL = {"rows": None, "width": None, "height": None, "title": None, "theme": "light"}
 
 
@@ -76,8 +82,8 @@ def test_a_notebook_turned_into_html_zooms_offline(
     exporter = pytest.importorskip("nbconvert").HTMLExporter()
     notebook = saved(figure)
     if with_state:
-        model = {"model_name": "LayoutModel", "model_module": "@jupyter-widgets/base"}
-        model |= {"model_module_version": "2.0.0", "state": {}}
+        model: dict[str, Any] = {"model_name": "LayoutModel", "state": {}}
+        model |= {"model_module": "@jupyter-widgets/base", "model_module_version": "2.0.0"}
         state = {"version_major": 2, "version_minor": 0, "state": {"0" * 32: model}}
         notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
     path = tmp_path / "notebook.html"
