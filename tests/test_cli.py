@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from rlviz import __version__, cli
 from rlviz.demo import Scenario, write
 from tests.exports import SECRET, Export
+from tests.ranks import simulated
 
 HOSTILE = "[red]\x1b]0;owned\x07\x1b[31m[/nope]\u202etrain"
 
@@ -69,6 +70,16 @@ def test_a_sound_run_is_clean(sound: Path) -> None:
 def test_a_line_tells_what_a_report_holds(report: Path) -> None:
     line = " ".join(rlviz("check", report).stdout.splitlines()[3].split())
     assert line == f"{report.name} policy node-1 utc 0.000 to 1.000 1 1 ok"
+
+
+def test_check_tells_how_every_report_came_to_its_place() -> None:
+    told = rlviz("check", simulated(clock_skew_ms=37).folder)
+    assert told.exit_code == 0
+    columns, *lines = told.stdout.split("\n\n")[0].splitlines()[2:]
+    assert {"clock", "residual", "anchors"} <= set(columns.split())
+    moved = [line for line in lines if " node-2 " in line]
+    assert len(moved) == 4
+    assert all("collectives -37.0" in line and " us, worst " in line for line in moved)
 
 
 def test_check_tells_warnings_from_errors_by_its_exit_status(report: Path) -> None:

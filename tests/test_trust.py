@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,9 +21,7 @@ from tests.ranks import simulated
 from tests.shared import REPORTS, needs_shared
 from tests.small_reports import refused, told, write
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+REPOSITORY = Path(__file__).resolve().parents[1]
 MS = 1_000_000
 SECOND = 1_000_000_000
 
@@ -115,6 +114,30 @@ def test_ranks_whose_report_the_importer_refused_are_named(tmp_path: Path) -> No
     assert run.rows["row"].n_unique() == 6
     (line,) = told(run, "missing-ranks")
     assert "policy ranks 0, 1 of 4" in line["message"]
+
+
+# ray#60904: a second capture without NVTX, and reports with NVTX only
+@pytest.mark.parametrize("has", ["gpu rows", "ranges"])
+def test_a_report_of_gpu_rows_or_of_ranges_alone_is_drawn_and_called_partial(
+    tmp_path: Path, has: str
+) -> None:
+    with Export(tmp_path / "w_1.sqlite") as export:
+        if has == "gpu rows":
+            export.kernel(0, 10)
+        else:
+            export.push_pop(0, 10, "train")
+    run = rlviz.load(tmp_path)
+    assert run.reports["status"].to_list() == ["partial"]
+    assert run.rows["gpu_data"].to_list() == [has == "gpu rows"]
+    kind = "no-nvtx" if has == "gpu rows" else "no-gpu-rows"
+    assert "-t cuda,nvtx" in told(run, kind)[0]["message"]
+
+
+# tritonbench#468 and NVIDIA-NeMo/RL#4090 on GB200: nsys writes nothing that could be read
+@pytest.mark.parametrize("hint", ["NSYS_NVTX_PROFILER_REGISTER_ONLY=0", "cuda-sw", "Wrong event"])
+def test_what_leaves_no_report_to_read_has_its_cure_in_the_documentation(hint: str) -> None:
+    docs = REPOSITORY / "docs" / "reading-reports.md"
+    assert hint in docs.read_text("utf-8")
 
 
 # -- B. missing or renamed tables and columns -----------------------------------------------------

@@ -219,8 +219,8 @@ def _truncated(ranges: pl.DataFrame) -> list[Diagnostic]:
         return []
     ranges_were = "range was" if count == 1 else "ranges were"
     message = (
-        f"{count:,} {ranges_were} open when a capture ended: such ends are unknown, and drawn as an "
-        "open edge."
+        f"{count:,} {ranges_were} open when a capture ended: such ends are unknown, and drawn as "
+        "an open edge."
     )
     return [Diagnostic("info", "truncated-ranges", message, count=count)]
 
