@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -107,9 +107,11 @@ def compare(
     runs: Named,
     output: OptionalOutput = None,
     iteration: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            help="Iteration that begins at second 0 in every run; default the first complete one."
+            metavar="N|mean",
+            help="Iteration that begins at second 0 in every run; default the first complete one. "
+            "mean: busy shares of pools, averaged over complete iterations.",
         ),
     ] = None,
     window: Window = None,
@@ -128,13 +130,13 @@ def compare(
     Exit status: 0 the runs are compared, even where some reports could not be read, which standard
     error tells then; 2 they are not.
     """
-    named = _named(runs)
+    named, chosen = _named(runs), _chosen(iteration)
     look = _look(window, rows, width, height, theme, title, caption=caption)
     with errors_told(), _values_told():
         loaded = {name: load_run(reports) for name, reports in named.items()}
         from rlviz.view.comparison import Comparison  # only drawing needs Bokeh
 
-        comparison = Comparison(loaded, iteration)
+        comparison = Comparison(loaded, chosen)
         written = list(_saved(comparison, output or (), look, _detail(detail)))
         told = comparison.scene.subtitle
     _tell_troubles(loaded)
@@ -180,6 +182,18 @@ def _look(
         "title": title,
         "caption": caption,
     }
+
+
+def _chosen(iteration: str | None) -> int | Literal["mean"] | None:
+    if iteration is None:
+        return None
+    if iteration == "mean":
+        return "mean"
+    try:
+        return int(iteration)
+    except ValueError:
+        message = f"--iteration: {iteration!r} is neither a number nor mean"
+        raise typer.BadParameter(message) from None
 
 
 def _two_numbers(text: str) -> tuple[float, float]:

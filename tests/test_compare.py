@@ -164,11 +164,41 @@ def test_busy_time_of_a_row_is_that_of_its_run(comparison: rlviz.Comparison) -> 
             assert lengths[0] == lengths[1]
 
 
+def test_the_area_of_a_mean_is_the_mean_busy_time_of_both_truths(
+    runs: dict[str, ZoomableRun], truths: dict[str, list[dict[str, Any]]]
+) -> None:
+    scene = rlviz.Comparison(runs, "mean").scene
+    for row in scene.rows:
+        told = [
+            gpu["busy_ns"]
+            for iteration in truths[row.group]
+            for gpu in iteration["gpus"].values()
+            if gpu["pool"] == row.pool
+        ]
+        area_s = float(scene.bars.busy_s[scene.bars.row == row.row].sum())
+        assert area_s == pytest.approx(statistics.mean(told) / 1e9)
+        assert (scene.bars.count[scene.bars.row == row.row] > 1).all()
+    assert scene.subtitle.startswith("Mean iteration is ")
+
+
+def test_a_mean_is_drawn_in_all_ways(runs: dict[str, ZoomableRun], tmp_path: Path) -> None:
+    mean = rlviz.Comparison(runs, "mean")
+    for name in ("x.png", "x.svg", "x.pdf", "x.html"):
+        assert mean.save(tmp_path / name).stat().st_size > 1_000
+    with pytest.raises(ValueError, match="this is the mean iteration"):
+        mean.zoom(iteration=4)
+    assert mean._detail().levels() == (None, b"")
+    assert not [part for part in mean._widget._parts.values() if not part()]
+    mean.zoom(start_s=3, end_s=9)
+    assert mean.window == (3.0, 9.0)
+
+
+@pytest.mark.parametrize("iteration", [4, "mean"])
 @pytest.mark.parametrize(("width", "theme"), _SIZES)
 def test_nothing_overlaps_or_is_cut_off(
-    comparison: rlviz.Comparison, width: float, theme: Any
+    runs: dict[str, ZoomableRun], width: float, theme: Any, iteration: Any
 ) -> None:
-    figure = drawn(comparison.scene, width=width, theme=theme)
+    figure = drawn(rlviz.Comparison(runs, iteration).scene, width=width, theme=theme)
     for i, (text, box) in enumerate(figure.texts):
         inside = min(box[:2]) >= 0 and box[2] <= figure.width and box[3] <= figure.height
         assert inside, text

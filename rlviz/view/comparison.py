@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from rlviz.levels.side_by_side import SideBySide
 from rlviz.run.differences import differences
+from rlviz.view.compare_mean import MeanDetail, mean_scene
 from rlviz.view.compare_scene import compare_near, compare_scene
 from rlviz.view.timeline import Timeline
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from rlviz.levels.query import ZoomableRun
     from rlviz.run.iteration import Iteration
+    from rlviz.view.detail import Detail
+    from rlviz.view.held import Held
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
     from rlviz.view.still_canvas import Format
@@ -36,15 +39,16 @@ class Comparison(Timeline):
     ----------
     runs : mapping of str to ZoomableRun
         What `rlviz.load` gives, by name; the first is what the others are compared with.
-    iteration : int, optional
+    iteration : int or "mean", optional
         Begins at second 0 in every run. Default: the first that is complete in all of them, else
-        the first that is in all of them.
+        the first that is in all of them. "mean": a row per pool, its busy share averaged over the
+        complete iterations of each run.
 
     Attributes
     ----------
     runs : dict of str to ZoomableRun
         The runs.
-    iteration : int
+    iteration : int or "mean"
         The iteration that they are aligned at.
     window : (float, float)
         Start and end of what is shown, in seconds since that iteration's start.
@@ -61,21 +65,28 @@ class Comparison(Timeline):
     >>> comparison.save("before-after.png", iteration=5)  # doctest: +SKIP
     """
 
-    def __init__(self, runs: Mapping[str, ZoomableRun], iteration: int | None = None) -> None:
+    def __init__(
+        self, runs: Mapping[str, ZoomableRun], iteration: int | Literal["mean"] | None = None
+    ) -> None:
         if len(runs) < 2:
             msg = "a comparison takes two runs or more, each with a name: before=..., after=..."
             raise ValueError(msg)
         self.runs = dict(runs)
-        self.iteration = _common(self.runs, iteration)
-        zeros_ns = {
-            name: _by_number(run)[self.iteration].start_ns for name, run in self.runs.items()
-        }
+        self.iteration: int | Literal["mean"]
+        if iteration == "mean":
+            self.iteration = "mean"
+            zeros_ns = {name: _first_complete(name, run) for name, run in self.runs.items()}
+        else:
+            self.iteration = number = _common(self.runs, iteration)
+            zeros_ns = {name: _by_number(run)[number].start_ns for name, run in self.runs.items()}
         self._joined = SideBySide(self.runs, zeros_ns)
         super().__init__(self._joined)
 
     @cached_property
     def scene(self) -> Scene:
         """What is drawn, as numbers."""
+        if self.iteration == "mean":
+            return mean_scene(self.runs)
         return compare_scene(self._joined, self.iteration)
 
     @cached_property
@@ -101,7 +112,7 @@ class Comparison(Timeline):
         self,
         path: str | os.PathLike[str],
         *,
-        iteration: int | None = None,
+        iteration: int | Literal["mean"] | None = None,
         window: tuple[float, float] | None = None,
         rows: Sequence[int] | str | None = None,
         width: float | None = None,
@@ -117,7 +128,7 @@ class Comparison(Timeline):
         ----------
         path : str or Path
             ``x.html``, ``x.png``, ``x.svg`` or ``x.pdf``.
-        iteration : int, optional
+        iteration : int or "mean", optional
             The iteration to align the runs at, and to draw; default the comparison's.
         window : (float, float), optional
             The part to draw, in seconds since the iteration's start. Default: the iteration.
@@ -166,6 +177,8 @@ class Comparison(Timeline):
         from rlviz.view.still import checked_window, still  # only a figure needs matplotlib
 
         scene = self.scene
+        if self.iteration == "mean":
+            return still(scene, kind, window=window, **look)
         part = checked_window(scene, window)
         drawn = compare_near(self._joined, scene, part)
         # The strips show all of the runs, and where in them the part is.
@@ -174,7 +187,30 @@ class Comparison(Timeline):
             look = {**look, "title": scene.title}
         return still(drawn, kind, window=part, **look)
 
+    def _held(self, detail: bool | float) -> Held | None:
+        return None if self.iteration == "mean" else super()._held(detail)
+
+    def _detail(self) -> Detail:
+        if self.iteration == "mean":
+            return MeanDetail(self.run, self.scene)
+        return super()._detail()
+
+    def _display_rich(self) -> None:
+        if self.iteration != "mean":
+            super()._display_rich()
+            return
+        from IPython import display
+
+        from rlviz.view.rich import rich_output
+        from rlviz.view.still import still  # only a figure needs matplotlib
+
+        show: Callable[..., None] = display.display
+        show(rich_output(None, self.scene, still(self.scene, "png"), self._key), raw=True)
+
     def _iteration(self, number: int) -> tuple[float, float]:
+        if self.iteration == "mean":
+            msg = f"this is the mean iteration: rlviz.compare(..., iteration={number}) shows one"
+            raise ValueError(msg)
         if number != self.iteration:
             msg = (
                 f"the runs are aligned at iteration {self.iteration}, and iteration {number} does "
@@ -190,6 +226,14 @@ class Comparison(Timeline):
 
 def _by_number(run: ZoomableRun) -> dict[int, Iteration]:
     return {iteration.number: iteration for iteration in run.story.iterations}
+
+
+def _first_complete(name: str, run: ZoomableRun) -> int:
+    for iteration in run.story.iterations:
+        if iteration.complete:
+            return iteration.start_ns
+    msg = f"no complete iteration in {name!r}, so it has no mean"
+    raise ValueError(msg)
 
 
 def _common(runs: Mapping[str, ZoomableRun], wanted: int | None) -> int:

@@ -42,13 +42,15 @@ _OUTPUT = """<div class="rlviz-still" data-rlviz-still="{key}">\
 </div>"""
 
 
-def rich_output(run: ZoomableRun, scene: Scene, still_png: bytes, key: str) -> dict[str, str]:
+def rich_output(
+    run: ZoomableRun | None, scene: Scene, still_png: bytes, key: str
+) -> dict[str, str]:
     """Give the figure as a cell's output, by MIME type.
 
     Parameters
     ----------
-    run : ZoomableRun
-        The run.
+    run : ZoomableRun or None
+        The run; None where all there is is on the chart.
     scene : Scene
         Its chart.
     still_png : bytes
@@ -64,9 +66,12 @@ def rich_output(run: ZoomableRun, scene: Scene, still_png: bytes, key: str) -> d
     """
     png = base64.b64encode(_small(still_png)).decode()
     room = LIMIT_MB * 1e6 - 2 * len(png)
-    packed = _pack(page(scene, held=Held(None, _LEFT_OUT)))
+    packed = _pack(page(scene, held=None if run is None else Held(None, _LEFT_OUT)))
     budget = room - len(packed)
-    if sum(len(t.start_ns) for t in run.tracks.values()) * _LEAST_BYTES_PER_EVENT < budget:
+    if (
+        run is not None
+        and sum(len(t.start_ns) for t in run.tracks.values()) * _LEAST_BYTES_PER_EVENT < budget
+    ):
         held = hold(run, scene, budget / 1e6)
         if held.json is not None:
             whole = _pack(page(scene, held=held))

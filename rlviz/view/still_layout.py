@@ -323,6 +323,7 @@ def plot_of(
         for text in lines:
             y += 1.5 * letter
             headed.append((y, text))
+        y += 0.3 * letter if lines else 0.0
         brackets = {}
         y += 0.3 * letter
         for at in sorted({bracket.y for bracket in brackets_in(scene, pool, frame.window)}):
