@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rlviz.errors import NoReports, RlvizError, name_of
 from rlviz.levels.query import ZoomableRun
@@ -158,14 +158,17 @@ def show(
     return timeline
 
 
-def compare(*, iteration: int | None = None, **runs: Reports | ZoomableRun) -> Comparison:
+def compare(
+    *, iteration: int | Literal["mean"] | None = None, **runs: Reports | ZoomableRun
+) -> Comparison:
     """Show runs below each other on one time axis, an iteration of each beginning at second 0.
 
     Parameters
     ----------
-    iteration : int, optional
+    iteration : int or "mean", optional
         The iteration to align them at. Default: the first that is complete in all of them, else the
-        first that is in all of them.
+        first that is in all of them. "mean": busy shares of pools, averaged over the complete
+        iterations of each run.
     **runs : ZoomableRun, or what `load` takes
         Two or more, by any names; the first is what the others are compared with.
 
