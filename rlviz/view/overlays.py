@@ -166,8 +166,11 @@ def _merge_slivers(ranges: pl.DataFrame, pixel_ns: int) -> pl.DataFrame:
     sliver = pl.col("length") < pixel_ns
     ordered = ranges.sort([*level, "start_ns", "end_ns"])
     apart = (pl.col("start_ns") - pl.col("end_ns").shift(1)) > pixel_ns
-    begins = (~sliver | ~sliver.shift(1) | apart).fill_null(value=True).over(level)
-    numbered = ordered.with_columns(begins.cum_sum().over(level).alias("cluster"))
+    begins = (~sliver | ~sliver.shift(1) | apart).fill_null(value=True)
+    # In two steps: older versions of polars take no window inside of a window.
+    numbered = ordered.with_columns(begins.over(level).alias("cluster")).with_columns(
+        pl.col("cluster").cum_sum().over(level)
+    )
     longest = pl.col("length").arg_max()
     merged = numbered.group_by([*level, "cluster"], maintain_order=True).agg(
         pl.col("start_ns").min(),
