@@ -95,11 +95,11 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
         for pool in pools[name]:
             top = y
             y += _POOL_PX / unit_px
-            row = _row(run, pool, name, len(rows), y, len(complete[name]))
+            row = _row(run, pool, name, len(rows), y)
             if row.gpu_data:
                 mean = _mean(_tracks(run, pool), complete[name], edges)
                 bars.append(_bars(row, mean, edges, len(names)))
-            names.append(f"mean of {row.label}")
+            names.append(f"mean of {row.label}, {len(complete[name])} iterations")
             rows.append(row)
             y += 1.0
             bands.append(PoolBand(pool, top, y, name))  # type: ignore[arg-type]
@@ -112,10 +112,8 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
         title=" against ".join(reversed(list(runs))) + " · mean iteration",
         subtitle=headline_of(runs, None),
         caption=(
-            "an aggregate: height is the mean busy share over the GPUs of a pool and the complete "
-            "iterations of a run, by time since the iteration began; one that has ended counts as "
-            "idle · colour is what takes most time · a dashed line is the end of one iteration · "
-            + " · ".join(f"{name}: {_numbers(own)}" for name, own in complete.items())
+            "an aggregate: mean busy share of a pool's GPUs over complete iterations, by time "
+            "since each began; idle once it has ended · dashed: where each ends"
         ),
         simulated=any(run.simulated for run in runs.values()),
         start_s=0.0,
@@ -151,7 +149,7 @@ def _tracks(run: ZoomableRun, pool: str) -> list[Track]:
     return [run.tracks[row] for row in members.sort() if row in run.tracks]
 
 
-def _row(run: ZoomableRun, pool: str, group: str, number: int, top: float, iterations: int) -> Row:
+def _row(run: ZoomableRun, pool: str, group: str, number: int, top: float) -> Row:
     """Place the row of a pool; its busy share is that of the summaries, unknown where they are."""
     own = run.summary().filter(~pl.col("partial") & (pl.col("pool") == pool))
     known = len(own) > 0 and not own["busy_ns"].null_count()
@@ -161,7 +159,7 @@ def _row(run: ZoomableRun, pool: str, group: str, number: int, top: float, itera
         row=number,
         top=top,
         bottom=top + BAND,
-        label=f"{gpus} GPUs × {iterations} iterations",
+        label=f"{gpus} GPU" if gpus == 1 else f"{gpus} GPUs",
         host="",
         pool=pool,  # type: ignore[arg-type]
         gpu_data=known,
@@ -247,7 +245,3 @@ def _no_ranges() -> Overlays:
             for f in fields(Overlays)
         }
     )
-
-
-def _numbers(iterations: Sequence[Iteration]) -> str:
-    return "iterations " + ", ".join(str(i.number) for i in iterations)
