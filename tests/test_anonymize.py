@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import rlviz
 from rlviz.errors import NoReports
+from rlviz.reports.find import _keys
 from rlviz.view.timeline import Timeline
 from tests.exports import UTC_NS, Export
 from tests.leaks import leaks
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rlviz.levels.query import ZoomableRun
 
 MS = 1_000_000
@@ -68,6 +68,14 @@ def test_without_being_asked_hosts_are_named_and_paths_are_in_no_exported_file(
         text = timeline.save(tmp_path / name).read_text("utf-8")
         assert str(tmp_path) not in text
         assert "secrethost-2" in text
+
+
+def test_reports_that_share_no_folder_go_by_as_little_of_their_paths_as_tells_them_apart() -> None:
+    one, other, third = Path("/tmp/mallory/a/x"), Path("/srv/b/x"), Path("/srv/b/y")
+    assert set(_keys([one, third]).values()) == {"x", "y"}
+    assert set(_keys([one, other]).values()) == {"a/x", "b/x"}
+    assert set(_keys([other, third]).values()) == {"x", "y"}
+    assert _keys([]) == {}
 
 
 def test_an_anonymous_run_names_nobody(tmp_path: Path) -> None:

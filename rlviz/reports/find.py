@@ -85,8 +85,7 @@ def find(reports: Reports) -> tuple[list[Found], list[RlvizError]]:
             if _identity(export) not in seen:
                 seen.add(_identity(export))
                 roles[export] = role
-    shared = _shared_folder(roles)
-    keys = {path: written(path.relative_to(shared).as_posix()) for path in roles}
+    keys = _keys(list(roles))
     found = [Found(path, keys[path], role) for path, role in roles.items()]
     return sorted(found, key=lambda report: report.key), errors
 
@@ -165,6 +164,13 @@ def _unfinished(path: Path) -> UnfinishedCapture:
     )
 
 
-def _shared_folder(paths: Iterable[Path]) -> Path:
-    parents = [str(path.parent) for path in paths]
-    return Path(os.path.commonpath(parents)) if parents else Path()
+def _keys(paths: list[Path]) -> dict[Path, str]:
+    """Name reports by their place below the folder that all share."""
+    shared = Path(os.path.commonpath([path.parent for path in paths])) if paths else Path()
+    first = len(shared.parts)
+    if shared == Path(shared.anchor):
+        # They share nothing: where they lie is private, so as little of it as tells them apart.
+        first = -1
+        while len({path.parts[first:] for path in paths}) < len(paths):
+            first -= 1
+    return {path: written("/".join(path.parts[first:])) for path in paths}
