@@ -17,6 +17,7 @@ MODULES = (
     "raster",
     "colors",
     "bars",
+    "canvas",
     "marks",
     "labels",
     "hover",

@@ -212,36 +212,60 @@ function bucketOf(track, start, width) {
   return { ...found, name, share: all > 0 ? most / all : 1 };
 }
 
-// Ranges that reach into a window; neighbours of one level that are narrower than a pixel as one.
-function rangesOf(all, start, end, pixel) {
-  const found = Object.fromEntries(OVERLAY_COLUMNS.map((key) => [key, []]));
-  const open = new Map();
-  let merged = false;
-  for (let i = 0; i < all.left.length; i++) {
-    const { left, right } = { left: all.left[i], right: all.right[i] };
-    if (!(right > start || left >= start) || left >= end) continue;
-    const level = `${all.row[i]} ${all.top[i]} ${all.shown[i]}`;
-    const sliver = right - left < pixel;
-    const last = open.get(level);
-    if (sliver && last !== undefined && left - found.right[last] <= pixel) {
-      found.right[last] = Math.max(found.right[last], right);
-      found.count[last]++;
-      found.parent_share[last] = NaN;
-      merged = true;
-      continue;
-    }
-    if (sliver) open.set(level, found.left.length);
-    else open.delete(level);
-    for (const key of OVERLAY_COLUMNS) found[key].push(all[key][i]);
+// The level of each range, as a number: neighbours of one level may be drawn as one.
+function levelsOf({ left, row, top, shown }) {
+  const known = new Map();
+  const level = new Int32Array(left.length);
+  for (let i = 0; i < level.length; i++) {
+    const key = `${row[i]} ${top[i]} ${shown[i]}`;
+    if (!known.has(key)) known.set(key, known.size);
+    level[i] = known.get(key);
   }
-  return { overlays: found, merged: merged ? pixel : 0 };
+  return { level, count: known.size };
 }
 
-function fewRanges(all, start, end, pixel) {
-  for (let wide = pixel; ; wide *= 2) {
-    const found = rangesOf(all, start, end, wide);
-    if (found.overlays.left.length <= MOST_RANGES || wide > end - start) return found;
+// Merge neighbours of one level that are narrower than a pixel: of each drawn range the number of
+// its first, its end, and for how many it stands.
+function merge({ left, right }, { level, count }, inside, pixel) {
+  const last = new Int32Array(count).fill(-1);
+  const found = { first: [], right: [], count: [] };
+  for (const i of inside) {
+    const sliver = right[i] - left[i] < pixel;
+    const open = last[level[i]];
+    if (sliver && open >= 0 && left[i] - found.right[open] <= pixel) {
+      found.right[open] = Math.max(found.right[open], right[i]);
+      found.count[open]++;
+      continue;
+    }
+    last[level[i]] = sliver ? found.first.length : -1;
+    found.first.push(i);
+    found.right.push(right[i]);
+    found.count.push(1);
   }
+  return found;
+}
+
+// Ranges that reach into a window; slivers of about a pixel as one, of more where they are too many.
+function rangesOf(all, levels, start, end, pixel) {
+  const { left, right } = all;
+  const inside = [];
+  for (let i = 0; i < left.length; i++) {
+    if (left[i] < end && (right[i] > start || left[i] >= start)) inside.push(i);
+  }
+  let wide = pixel;
+  let found = merge(all, levels, inside, wide);
+  while (found.first.length > MOST_RANGES && wide <= end - start) {
+    wide *= 2;
+    found = merge(all, levels, inside, wide);
+  }
+  const merged = found.count.map((many) => many > 1);
+  const overlays = Object.fromEntries(
+    OVERLAY_COLUMNS.map((key) => [key, Float64Array.from(found.first, (i) => all[key][i])]),
+  );
+  overlays.right = Float64Array.from(found.right);
+  overlays.count = Float64Array.from(found.count);
+  overlays.parent_share = overlays.parent_share.map((share, i) => (merged[i] ? NaN : share));
+  return { overlays, merged: merged.includes(true) ? wide : 0 };
 }
 
 // Which names hold a text; null where nothing is searched for.
@@ -257,6 +281,7 @@ function hitOf(search, names) {
 // Promises what answers as a kernel would.
 export async function answersOf(held) {
   const { tracks, ranges } = unpackHeld(held, await unzip(held.packed));
+  const levels = levelsOf(ranges);
   const hues = 1 + tracks.reduce((most, { color }) => color.reduce((a, b) => Math.max(a, b), most), 0);
   const kinds = new Map(held.kinds.flatMap((names, kind) => names.map((name) => [name, kind])));
   const detail = async ({ start, end, width, color_by: mode, search, rows }) => {
@@ -278,7 +303,7 @@ export async function answersOf(held) {
       names: held.names,
       strips: few ? [] : asked.map((track) => stripOf(track, from, until, bucket, facet, hit)),
       events: eventsOf(few ? found : [], from, until, kinds),
-      ...fewRanges(ranges, start, end, pixel / 1e9),
+      ...rangesOf(ranges, levels, start, end, pixel / 1e9),
     };
   };
   const bucket = async ({ row, start, width }) => {

@@ -2,6 +2,7 @@
 // cannot say of itself, and answers to the pointer, the keys and the theme.
 
 import { paintBarsFast } from "./bars.js";
+import { paintFast } from "./canvas.js";
 import { Chrome } from "./chrome.js";
 import { Controls } from "./controls.js";
 import { Detail } from "./detail.js";
@@ -64,6 +65,7 @@ class Lens {
     this.bars = this.views.find_one(bars);
     this.controls = new Controls(this);
     paintBarsFast(this.bars, this.controls.coloring);
+    paintFast(this);
     this.detail = new Detail(this, this.views.find_one(bars));
     this.hover.detail = this.detail;
     this.detail.explainer.changed = () => this.hover.again();

@@ -21,6 +21,7 @@ export class Raster {
       this.pixels = new Uint32Array(this.image.data.buffer);
       this.high = new Int16Array(width);
       this.ink = new Uint32Array(width);
+      this.below = new Int32Array(width);
     } else {
       this.pixels.fill(0);
     }
@@ -40,10 +41,11 @@ export class Raster {
     }
   }
 
-  // A line of bars that stand on one ground: `beginLine`, any number of `bar`, `endLine`. Pixels are
-  // written once and in their order, however many bars share them: the highest of them shows.
+  // A line of bars that stand on one ground: `beginLine`, any number of `bar`, `endLine`. However
+  // many bars share a pixel, the highest of them shows.
   beginLine() {
     this.high.fill(0);
+    this.ink.fill(0);
     this.highest = 0;
   }
 
@@ -59,11 +61,17 @@ export class Raster {
     if (high > this.highest) this.highest = high;
   }
 
+  // Whole lines of pixels from the ground up, each without the bars that end below it.
   endLine(ground) {
-    const { high, ink, pixels, width } = this;
-    for (let up = Math.min(this.highest, ground); up > 0; up--) {
-      const line = (ground - up) * width;
-      for (let x = 0; x < width; x++) if (high[x] >= up) pixels[line + x] = ink[x];
+    const { high, ink, pixels, width, below } = this;
+    const ends = new Int32Array(this.highest + 1).fill(-1);
+    for (let x = 0; x < width; x++) {
+      below[x] = ends[high[x]];
+      ends[high[x]] = x;
+    }
+    for (let up = 1; up <= this.highest && up <= ground; up++) {
+      for (let x = ends[up - 1]; up > 1 && x >= 0; x = below[x]) ink[x] = 0;
+      pixels.set(ink, (ground - up) * width);
     }
   }
 
