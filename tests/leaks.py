@@ -34,7 +34,8 @@ def _text(thing: object) -> str:
         thing = thing.to_frame()
     if isinstance(thing, pl.DataFrame):
         # numbers hold no secrets, names repeat, and nested columns cannot be written as CSV
-        texts = (thing[c].unique() for c in thing.columns if not thing[c].dtype.is_numeric())
+        columns = [thing[c] for c in thing.columns if not thing[c].dtype.is_numeric()]
+        texts = (c if c.dtype.is_nested() else c.unique() for c in columns)
         return " ".join([*thing.columns, *(text.to_frame().write_json() for text in texts)])
     if isinstance(thing, np.ndarray):
         return str(thing.tolist()) if thing.dtype.kind in "OSU" else ""
