@@ -90,7 +90,7 @@ def _last_before(thread: Int64, start: Int64, of_thread: Int64, at: Int64) -> In
 
 def _measured(pairs: pl.DataFrame) -> pl.DataFrame:
     ordered = pairs.sort("range", "start")
-    reach = pl.col("end").cum_max().over("range").shift(1).over("range")
+    reach = pl.col("end").cum_max().shift(1).over("range")
     fresh = pl.col("end") - pl.max_horizontal("start", reach)
     return (
         ordered.with_columns(fresh.clip(lower_bound=0).alias("fresh"))
