@@ -25,6 +25,9 @@ from tests.test_schemas import write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# A cache that cannot be written is told, and that is all.
+told_only = pytest.mark.filterwarnings("ignore:Nothing can be kept in the store:RuntimeWarning")
+
 ROOT = Path(__file__).parents[1]
 NOBODY = 65534
 
@@ -94,6 +97,7 @@ def nobodys_place() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@told_only
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders are read-only in another way")
 @pytest.mark.parametrize("use", [load, export])
 def test_a_folder_that_may_only_be_read_is_enough(
@@ -193,11 +197,13 @@ def no_cache(
         cache.write_bytes(b"")
 
 
+@told_only
 @pytest.mark.usefixtures("no_cache")
 def test_reports_load_without_a_cache(logs: Path) -> None:
     assert pids(rlviz.load(logs)) == [10, 11]
 
 
+@told_only
 @pytest.mark.usefixtures("no_cache")
 def test_a_capture_that_cannot_be_exported_is_told_and_the_others_load(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

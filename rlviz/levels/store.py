@@ -111,6 +111,8 @@ class Store:
             if folder.is_dir():
                 self._remove(folder)
             return None
+        except (NotADirectoryError, PermissionError):  # no store, or somebody else's
+            return None
         except (OSError, ValueError):
             kept = {}
         if not _is_whole(folder, kept):
@@ -144,7 +146,8 @@ class Store:
                 unfinished.rename(self.folder / key)
         except (OSError, pl.exceptions.PolarsError) as error:
             # ENOTEMPTY has no class of its own; whether somebody was faster, get() tells.
-            if not (self.folder / key / _FACTS).exists():
+            # pathlib's raises an error where the store may not be looked into
+            if not os.path.exists(self.folder / key / _FACTS):  # noqa: PTH110
                 self._tell(error)
                 return None
         finally:

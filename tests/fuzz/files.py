@@ -51,7 +51,11 @@ def flipped_page_heads(path: Path, random: Random) -> None:
 
 def truncated(path: Path, random: Random) -> None:
     size = path.stat().st_size
-    cuts = (random.randrange(size + 1), random.randrange(size // _PAGE + 1) * _PAGE, size - 1)
+    cuts = (
+        random.randrange(size + 1),
+        random.randrange(size // _PAGE + 1) * _PAGE,
+        max(size - 1, 0),
+    )
     os.truncate(path, random.choice([*cuts, random.randrange(200)]))
 
 
