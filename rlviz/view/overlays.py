@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from rlviz.run.events import lookup
 from rlviz.run.nesting import parents
 from rlviz.run.rules import PHASES
 from rlviz.view.palette import color_code
+from rlviz.view.range_levels import RangeLevels
 from rlviz.view.scene import Overlays
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ UNNAMED = 2
 _OVERLAYS = 6_000
 # A zoomed view is drawn anew at every move.
 _OVERLAYS_OF_WINDOW = 2_000
+# What may be drawn as one stands on one of these.
+_LEVEL = ["row", "lane", "group", "depth", "shown"]
 # A range inset in another leaves this much of the other's head free, as a share of the band.
 _INSET = 0.2
 _MOST_INSET = 0.6
@@ -65,7 +69,7 @@ def draw_overlays(
     ranges = _with_levels(run)
     if within:
         ranges = ranges.filter((pl.col("end_ns") > view_ns[0]) & (pl.col("start_ns") < view_ns[1]))
-    drawn, _ = _merged_to(ranges, (view_ns[1] - view_ns[0]) // 1_500, _OVERLAYS)
+    drawn = _merged_to(ranges, (view_ns[1] - view_ns[0]) // 1_500, _OVERLAYS)
     return _drawn(len(run.events.names), drawn, *_heights(drawn, rows))
 
 
@@ -107,23 +111,50 @@ class PlacedRanges:
         merged_ns : int
             Length below which ranges were merged; 0 where none was.
         """
-        inside = (pl.col("end_ns") > start_ns) & (pl.col("start_ns") < end_ns)
-        # A range without length is in the window that it starts in.
-        inside |= pl.col("start_ns") == start_ns
         pixel_ns = (end_ns - start_ns) // width_px
-        drawn, pixel_ns = _merged_to(self.ranges.filter(inside), pixel_ns, _OVERLAYS_OF_WINDOW)
-        merged = bool((drawn["count"] > 1).any())
-        top, bottom = drawn["top"].to_numpy(), drawn["bottom"].to_numpy()
-        return _drawn(self.names, drawn, top, bottom), pixel_ns if merged else 0
+        found, pixel_ns = self._levels.within(start_ns, end_ns, pixel_ns, _OVERLAYS_OF_WINDOW)
+        column = {name: values[found.longest] for name, values in self._columns.items()}
+        alone = found.count == 1
+        parent, share = column.pop("parent"), np.full(len(found), np.nan)
+        np.divide(found.longest_ns, parent, out=share, where=alone & (parent > 0))
+        column |= {"left": found.start_ns / 1e9, "right": found.end_ns / 1e9, "parent_share": share}
+        column |= {"count": found.count.astype(np.int32), "truncated": found.truncated}
+        order = np.lexsort((column["depth"], found.start_ns, column["row"]))
+        drawn = Overlays(**{name: values[order] for name, values in column.items()})
+        return drawn, 0 if alone.all() else pixel_ns
+
+    @cached_property
+    def _levels(self) -> RangeLevels:
+        levels = self.ranges.select(_LEVEL).unique().with_row_index("level")
+        level = self.ranges.select(_LEVEL).join(
+            levels, on=_LEVEL, how="left", nulls_equal=True, maintain_order="left"
+        )["level"]
+        start, end, truncated = (
+            self.ranges[name].to_numpy() for name in ("start_ns", "end_ns", "truncated")
+        )
+        return RangeLevels(level.to_numpy().astype(np.int64), start, end, truncated)
+
+    @cached_property
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        """By number of a range, what does not change with the zoom."""
+        drawn = _drawn(self.names, self.ranges.with_columns(count=1), *self._heights)
+        kept = ("top", "bottom", "row", "name", "domain", "thread", "color", "depth", "shown")
+        columns = {name: getattr(drawn, name) for name in kept}
+        parent = self.ranges["parent"].cast(pl.Float64).fill_null(float("nan"))
+        return columns | {"parent": parent.to_numpy()}
+
+    @property
+    def _heights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.ranges["top"].to_numpy(), self.ranges["bottom"].to_numpy()
 
 
-def _merged_to(ranges: pl.DataFrame, pixel_ns: int, at_most: int) -> tuple[pl.DataFrame, int]:
-    """Merge slivers, wider ones if need be; gives also the width that did."""
+def _merged_to(ranges: pl.DataFrame, pixel_ns: int, at_most: int) -> pl.DataFrame:
+    """Merge slivers, wider ones if need be."""
     while True:
         drawn = _merge_slivers(ranges, pixel_ns)
         # Some have no neighbour of their level, and no width merges them.
         if len(drawn) <= at_most or pixel_ns > 1 << 62:
-            return drawn, pixel_ns
+            return drawn
         pixel_ns = max(2 * pixel_ns, 1)
 
 
@@ -162,7 +193,7 @@ def _with_parents(ranges: pl.DataFrame) -> pl.DataFrame:
 
 def _merge_slivers(ranges: pl.DataFrame, pixel_ns: int) -> pl.DataFrame:
     """Merge neighbouring ranges of one level that are narrower than a pixel."""
-    level = ["row", "lane", "group", "depth", "shown"]
+    level = _LEVEL
     sliver = pl.col("length") < pixel_ns
     ordered = ranges.sort([*level, "start_ns", "end_ns"])
     apart = (pl.col("start_ns") - pl.col("end_ns").shift(1)) > pixel_ns
@@ -181,8 +212,6 @@ def _merge_slivers(ranges: pl.DataFrame, pixel_ns: int) -> pl.DataFrame:
         pl.len().alias("count"),
         pl.col("push_pop").first(),
         pl.col("length").sum(),
-        # Of one level, so of one height, where they have one already.
-        *(pl.col(c).first() for c in ("top", "bottom") if c in ranges.columns),
     )
     return merged.sort("row", "start_ns", "depth")
 
