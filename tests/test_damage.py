@@ -127,3 +127,13 @@ def test_a_long_text_that_many_rows_repeat_is_in_memory_once(tmp_path: Path) -> 
         tracemalloc.stop()
     assert (codes.tolist(), texts) == ([0] * 600 + [-1], [long])
     assert peak < 20 * len(long)
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**32, -1, -(2**63)])
+def test_a_domain_of_a_number_that_none_has_is_no_domain(tmp_path: Path, number: int) -> None:
+    with Export(tmp_path / "w.sqlite") as export:
+        export.domain(1, "NCCL")
+        export.domain(number, "none")
+        export.push_pop(1, 2, "a", domain=1)
+        export.push_pop(3, 4, "b", domain=number)
+    assert rlviz.load(tmp_path).ranges()["domain"].to_list() == ["NCCL", None]

@@ -25,6 +25,7 @@ __all__ = ["read_nvtx"]
 _TABLE = "NVTX_EVENTS"
 _COLUMNS = ("start", "end", "eventType", "globalTid", "domainId", "textId")
 _PUSH_POP, _START_END, _MARK, _DOMAIN_CREATE = 59, 60, 34, 75
+_LAST_DOMAIN = (1 << 32) - 1
 _EVENTS = f"eventType IN ({_PUSH_POP}, {_START_END}, {_MARK})"
 
 
@@ -93,6 +94,7 @@ def _domains(database: Database, names: Names, columns: dict[str, Int64]) -> Int
         "SELECT globalTid >> 24 & 0xFFFFFF, domainId, coalesce(CAST(text AS TEXT),"
         f" {_registered(database)}) FROM {_TABLE} WHERE eventType = {_DOMAIN_CREATE}"
         " AND typeof(globalTid) = 'integer' AND typeof(domainId) = 'integer'"
+        f" AND domainId BETWEEN 0 AND {_LAST_DOMAIN}"
     )
     # domainId repeats between processes: the key is both.
     codes = {
@@ -106,7 +108,8 @@ def _domains(database: Database, names: Names, columns: dict[str, Int64]) -> Int
     values = np.array([codes[int(key)] for key in keys], np.int64)
     wanted = (((columns["globalTid"] >> 24) & 0xFFFFFF) << 32) + domain_ids
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], NULL)
+    can_be = (domain_ids >= 0) & (domain_ids <= _LAST_DOMAIN)
+    return np.where(can_be & (keys[place] == wanted), values[place], NULL)
 
 
 def _registered(database: Database) -> str:
