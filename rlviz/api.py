@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from rlviz.errors import NoReports, RlvizError, name_of
+from rlviz.levels.memory import memory_of
 from rlviz.levels.query import ZoomableRun
+from rlviz.levels.store import store_of
 from rlviz.loading import read_all
 from rlviz.reports.find import expanded, find
 from rlviz.run.anonymize import anonymous
@@ -18,7 +20,7 @@ from rlviz.run.rules import ROLES
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from rlviz.loading import Cache
+    from rlviz.levels.store import Cache
     from rlviz.reports.find import Reports
     from rlviz.run.rulebook import RuleSource
     from rlviz.view.comparison import Comparison
@@ -105,7 +107,10 @@ def load(
     if anonymize:
         named = anonymous(read, failures)
         read, failures, offsets = named.reports, named.failures, named.offsets(offsets)
-    return assemble(read, failures, names, iteration_marker, offsets, made=ZoomableRun)
+    # All that the run depends on besides its reports.
+    asked = names.text, iteration_marker, offsets, anonymize, failures
+    memo = memory_of(store_of(cache), read, asked)
+    return assemble(read, failures, names, iteration_marker, offsets, made=ZoomableRun, memo=memo)
 
 
 def show(

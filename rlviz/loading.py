@@ -11,21 +11,20 @@ from tqdm.auto import tqdm
 
 from rlviz.errors import RlvizError, UnreadableReport
 from rlviz.levels.kept import keep, kept_report, read_through
-from rlviz.levels.store import Store
+from rlviz.levels.store import Store, store_of
 from rlviz.pool import processors, read_in_processes
 from rlviz.reports.export import export_capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rlviz.levels.store import Cache
     from rlviz.reports.find import Found
     from rlviz.reports.report import Report
 
     Outcome: TypeAlias = Report | RlvizError
 
-__all__ = ["Cache", "read_all"]
-
-Cache: TypeAlias = bool | str | Path
+__all__ = ["read_all"]
 
 # Below this, starting processes takes longer than they save.
 _WORTH_PROCESSES = 200 << 20
@@ -53,8 +52,7 @@ def read_all(
     failures : list of (str, RlvizError)
         Key and error of the others.
     """
-    store = Store(Path(cache).expanduser()) if isinstance(cache, str | Path) else None
-    store = Store() if cache is True else store
+    store = store_of(cache)
     outcomes: dict[int, Outcome] = {}
     progress = tqdm(total=len(found), desc="reading reports", unit="report", leave=False, delay=1)
     with progress:

@@ -11,7 +11,7 @@ import numpy as np
 from rlviz.levels.fresh import fresh_strips
 from rlviz.levels.groups import groups_of
 from rlviz.levels.strip import Strip
-from rlviz.levels.track import tracks_of
+from rlviz.levels.tracks import tracks_of
 from rlviz.run.run import Run
 
 if TYPE_CHECKING:
@@ -65,12 +65,13 @@ class ZoomableRun(Run):
     @cached_property
     def tracks(self) -> dict[int, Track]:
         """GPU activity by row."""
-        return tracks_of(self, self.groups)
+        return tracks_of(self)
 
     @cached_property
     def groups(self) -> Groups:
         """What the names of GPU events stand for."""
-        return groups_of(self)
+        tracks = self.tracks
+        return next(iter(tracks.values())).groups if tracks else groups_of(self)
 
     def view(
         self,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from rlviz.levels.groups import groups_of
@@ -136,9 +135,8 @@ class _Events:
                 part,
                 row=part.row + place.row,
                 lane=part.lane + place.lane,
-                start_ns=part.start_ns + place.shift_ns,
-                end_ns=part.end_ns + place.shift_ns,
-                name=self.recodes[place.name].to_numpy()[part.name].astype(np.int32),
+                offset_ns=part.offset_ns + place.shift_ns,
+                recode=self.recodes[place.name].to_numpy()[part.recode],
             )
             for place, run in pairs
             for part in run.events.parts

@@ -18,7 +18,7 @@ import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,10 @@ from rlviz.folders import cache_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Entry", "Store", "StoreInfo"]
+__all__ = ["Cache", "Entry", "Store", "StoreInfo", "store_of"]
+
+Cache: TypeAlias = bool | str | Path
+"""Where to keep what was worked out: in the user's store, nowhere, or in a folder."""
 
 _LAYOUT = 1  # of the folder of an entry; another number is never read
 _FACTS = "facts.json"
@@ -69,6 +72,13 @@ class Entry:
                 for place, (column, mapped) in enumerate(columns)
             ]
         )
+
+
+def store_of(cache: Cache) -> Store | None:
+    """Give the store that a caller asks for: the user's own, none, or one in a folder."""
+    if isinstance(cache, bool):
+        return Store() if cache else None
+    return Store(Path(cache).expanduser())
 
 
 @dataclass(frozen=True)

@@ -12,25 +12,20 @@ import numpy as np
 from rlviz.levels.coverage import Coverage
 from rlviz.levels.pyramid import Pyramid, level_of
 from rlviz.levels.tally import Columns, tally
-from rlviz.run.intervals import union
-from rlviz.run.phases import ACTIVITY, activity_codes
-from rlviz.run.within import joined
+from rlviz.run.phases import ACTIVITY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from rlviz.levels.groups import Groups
     from rlviz.levels.pyramid import Level
     from rlviz.levels.strip import Facet
-    from rlviz.run.run import Run
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
     UInt8 = NDArray[np.uint8]
 
-__all__ = ["Track", "tracks_of"]
+__all__ = ["Track", "cores"]
 
 # With fewer events, threads cost more than they give.
 _MANY = 500_000
@@ -54,6 +49,8 @@ class Track:
         What the names stand for.
     busy : (ndarray, ndarray)
         Union of the events.
+    kept : Pyramid, optional
+        Its levels, where they are kept.
     """
 
     row: int
@@ -63,6 +60,7 @@ class Track:
     code: UInt8
     groups: Groups
     busy: tuple[Int64, Int64]
+    kept: Pyramid | None = None
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -72,7 +70,9 @@ class Track:
     @cached_property
     def pyramid(self) -> Pyramid:
         """All levels."""
-        threads = _cores() if len(self.start_ns) >= _MANY else 1
+        if self.kept is not None:
+            return self.kept
+        threads = cores() if len(self.start_ns) >= _MANY else 1
         return Pyramid.of(self._columns(slice(None)), self.coverage, threads)
 
     @cached_property
@@ -151,31 +151,7 @@ class Track:
         return first, max(first, int(np.searchsorted(self.start_ns, end_ns, side="left")))
 
 
-def tracks_of(run: Run, groups: Groups) -> dict[int, Track]:
-    """Make the track of every row that has GPU data."""
-    communicates = run.rules.communication.matches(run.events.names).to_numpy()
-    found: dict[int, list[Track]] = {}
-    for part in run.events.parts:
-        code = activity_codes(part, run.lane_phases[part.lane], communicates)
-        track = Track(part.row, part.start_ns, part.end_ns, part.name, code, groups, part.busy)
-        found.setdefault(part.row, []).append(track)
-    return {row: _joined(parts) for row, parts in sorted(found.items())}
-
-
-def _joined(parts: Sequence[Track]) -> Track:
-    if len(parts) == 1:
-        return parts[0]
-    start, end, name, code = (
-        np.concatenate([getattr(part, column) for part in parts])
-        for column in ("start_ns", "end_ns", "name", "code")
-    )
-    if (start[1:] < start[:-1]).any():
-        order = np.argsort(start, kind="stable")
-        start, end, name, code = start[order], end[order], name[order], code[order]
-    busy = union(*joined([part.busy for part in parts]))
-    return Track(parts[0].row, start, end, name, code, parts[0].groups, busy)
-
-
-def _cores() -> int:
+def cores() -> int:
+    """Count the processors that this process may use."""
     asked = getattr(os, "sched_getaffinity", None)
     return len(asked(0)) if asked is not None else os.cpu_count() or 1

@@ -12,13 +12,15 @@ from rlviz.errors import ExportNeeded, NotAnExport, RlvizError, UnfinishedCaptur
 from rlviz.reports.gpu_rows import KERNEL
 from rlviz.reports.report import Diagnostic
 from rlviz.run.capture import captured_by_lane
-from rlviz.run.clock import align
+from rlviz.run.clock import Alignment, Clock, align
 from rlviz.run.columns import schema
 from rlviz.run.completeness import what_is_missing
 from rlviz.run.events import Events
 from rlviz.run.gpu_time import NO_GPU_DATA
 from rlviz.run.hosts import find_machines, hosts_of
-from rlviz.run.iterations import tell_story
+from rlviz.run.iteration import Iteration, Refit
+from rlviz.run.iterations import Story, tell_story
+from rlviz.run.memo import forgets
 from rlviz.run.phases import all_phases, marked_ranges
 from rlviz.run.rulebook import shipped_rules
 from rlviz.run.run import Run
@@ -28,14 +30,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rlviz.reports.report import Report
-    from rlviz.run.clock import Clock
     from rlviz.run.hosts import Host
+    from rlviz.run.memo import Memo
     from rlviz.run.rules import Rules
     from rlviz.run.workers import Lane, Worker
 
 __all__ = ["assemble"]
 
 RunT = TypeVar("RunT", bound=Run)
+
+_CLOCK = (Clock, Alignment, Diagnostic)
+_STORY = (Story, Iteration, Refit, Diagnostic)
 
 _WITHOUT_GPU = {"controller", "environment"}
 
@@ -54,6 +59,7 @@ def assemble(
     offsets: Mapping[str, float] | None = None,
     *,
     made: type[RunT],
+    memo: Memo = forgets,
 ) -> RunT:
     """Make a run of reports.
 
@@ -71,6 +77,8 @@ def assemble(
         Seconds to add to the times of a host or of a report.
     made : type
         Kind of run to make: `Run`, or one that can do more.
+    memo : Memo
+        Keeps what takes long to work out.
 
     Raises
     ------
@@ -81,7 +89,7 @@ def assemble(
     reports, doubles = _distinct(reports)
     machines = find_machines(reports)
     hosts = hosts_of(machines)
-    clock = align(reports, machines, offsets)
+    clock = memo("clock", _CLOCK, lambda: align(reports, machines, offsets))
     windows, unknown_windows = _windows(reports, clock.offsets_ns)
     workers = everybody = find_workers(reports, hosts, rules)
     frame = _reports_frame(reports, hosts, clock, windows, everybody, failures)
@@ -92,11 +100,16 @@ def assemble(
         workers = find_workers(placed, [hosts[i] for i in kept], rules)
     lanes = find_lanes(workers)
     offsets_ns, spans_ns = [clock.offsets_ns[i] for i in kept], [windows[i] for i in kept]
-    events = Events(placed, offsets_ns, spans_ns, workers, lanes)
+    events = Events(placed, offsets_ns, spans_ns, workers, lanes, memo)
     rows = _rows_frame(placed, workers, lanes)
-    marked = marked_ranges(events, rules)
-    captured = captured_by_lane(rows, frame)
-    story = tell_story(events, rows, marked, captured, rules, iteration_marker)
+
+    def tell() -> tuple[Story, pl.DataFrame]:
+        marked = marked_ranges(events, rules)
+        captured = captured_by_lane(rows, frame)
+        story = tell_story(events, rows, marked, captured, rules, iteration_marker)
+        return story, all_phases(marked, story, rows)
+
+    story, phases = memo("story", _STORY, tell)
     diagnostics = [
         *(_failure(key, error, rules) for key, error in failures),
         *doubles,
@@ -122,7 +135,8 @@ def assemble(
         events=events,
         rules=rules,
         story=story,
-        phases=all_phases(marked, story, rows),
+        phases=phases,
+        memo=memo,
     )
 
 

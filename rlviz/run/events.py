@@ -12,6 +12,7 @@ import polars as pl
 from rlviz.reports.launches import read_launches
 from rlviz.reports.read import read_details
 from rlviz.run.intervals import union
+from rlviz.run.memo import forgets
 from rlviz.run.nesting import clear_levels, depth
 from rlviz.run.projection import project
 from rlviz.run.workers import owner
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from rlviz.reports.read import Detail
     from rlviz.reports.report import Report
+    from rlviz.run.memo import Memo
     from rlviz.run.workers import Lane, Worker
 
     Int64 = NDArray[np.int64]
@@ -50,6 +52,7 @@ class Events:
         windows_ns: Sequence[tuple[int, int]],
         workers: Sequence[Worker],
         lanes: Sequence[Lane],
+        memo: Memo = forgets,
     ) -> None:
         self._reports = reports
         self._offsets_ns = offsets_ns
@@ -63,8 +66,8 @@ class Events:
             for index, report in enumerate(reports)
             for part in _parts(index, report, self._places, offsets_ns[index], self._recodes[index])
         )
-        self.ranges = self._annotations("ranges", [report.ranges for report in reports])
-        self.marks = self._annotations("marks", [report.marks for report in reports])
+        self.ranges, self.marks, names = memo("ranges", (), self._annotated)
+        self._codes = {name: code for code, name in enumerate(names)}
 
     @property
     def names(self) -> pl.Series:
@@ -118,6 +121,12 @@ class Events:
                 parts.append(_shift(placed, self._offsets_ns[index], self._recode(report, texts)))
         return _sorted(kind, parts)
 
+    def _annotated(self) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
+        ranges = self._annotations("ranges", [report.ranges for report in self._reports])
+        marks = self._annotations("marks", [report.marks for report in self._reports])
+        # The names of threads have come last.
+        return ranges, marks, tuple(self._codes)
+
     def _annotations(
         self, kind: Literal["ranges", "marks"], frames: Sequence[pl.DataFrame | None]
     ) -> pl.DataFrame:
@@ -151,20 +160,42 @@ class Part:
     ----------
     row, lane : int
         Where they belong.
-    start_ns, end_ns : ndarray of int64, shape (n,)
-        On the run's clock.
-    name : ndarray of int32, shape (n,)
-        Codes of short names.
+    read : polars.DataFrame
+        The rows as of `rlviz.reports.gpu_rows`, with times and codes of their report.
     kind : ndarray of uint8, shape (n,)
-        As of `rlviz.reports.gpu_rows`.
+        As there.
+    offset_ns : int
+        What turns the report's times into those of the run.
+    recode : ndarray of int32
+        The run's code of each of the report's codes of names.
     """
 
     row: int
     lane: int
-    start_ns: Int64
-    end_ns: Int64
-    name: NDArray[np.int32]
+    read: pl.DataFrame
     kind: NDArray[np.uint8]
+    offset_ns: int
+    recode: NDArray[np.int32]
+
+    @cached_property
+    def start_ns(self) -> Int64:
+        """Starts on the run's clock."""
+        return self._shifted("start")
+
+    @cached_property
+    def end_ns(self) -> Int64:
+        """Ends on the run's clock."""
+        return self._shifted("end")
+
+    @cached_property
+    def name(self) -> NDArray[np.int32]:
+        """Codes of short names."""
+        name: NDArray[np.int32] = self.recode[self.read["name"].to_numpy()]
+        return name
+
+    def _shifted(self, column: str) -> Int64:
+        read = self.read[column].to_numpy()
+        return read + self.offset_ns if self.offset_ns else read
 
     @cached_property
     def busy(self) -> tuple[Int64, Int64]:
@@ -180,19 +211,11 @@ def _parts(
     # Lean rows are sorted by process and device: each lane is one slice of them.
     runs = report.activity.group_by("pid", "device", maintain_order=True).len()
     placed = places.of_activity(index, report, runs)
-    code = recode.to_numpy()
     first = 0
     for row, lane, count in placed.select("row", "lane", "len").iter_rows():
         own = report.activity.slice(first, count)
         first += count
-        yield Part(
-            row,
-            lane,
-            own["start"].to_numpy() + offset_ns,
-            own["end"].to_numpy() + offset_ns,
-            code[own["name"].to_numpy()],
-            own["kind"].to_numpy(),
-        )
+        yield Part(row, lane, own, own["kind"].to_numpy(), offset_ns, recode.to_numpy())
 
 
 def lookup(table: pl.Series, codes: pl.Series) -> pl.Series:

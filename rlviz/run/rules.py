@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -115,6 +116,11 @@ class Rules:
     first_step: tuple[re.Pattern[str], ...] = ()
     rank: tuple[re.Pattern[str], ...] = ()
     communication: Pattern = Pattern()
+
+    @property
+    def text(self) -> str:
+        """All of them as text, to tell them from others."""
+        return json.dumps(asdict(self), default=lambda pattern: pattern.pattern)
 
     def role(self, ranges: Collection[str], processes: Collection[str], file: str) -> str:
         """Tell a worker's role: by its ranges first, its process next, its file's name last.

@@ -11,6 +11,7 @@ import polars as pl
 from rlviz.run.columns import schema
 from rlviz.run.findings import find, findings_frame
 from rlviz.run.intervals import clip, union
+from rlviz.run.memo import forgets
 from rlviz.run.metrics import Metrics
 from rlviz.run.phases import phase_spans
 from rlviz.run.summary import summary, summary_by_gpu
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from rlviz.run.events import Events, Part
     from rlviz.run.iterations import Story
+    from rlviz.run.memo import Memo
     from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
@@ -51,6 +53,8 @@ class Run:
     events, story, rules : Events, Story, Rules
         What the frames are made of: columns with codes in place of names; refits, segments and
         iterations; what names mean.
+    memo : Memo
+        Keeps what takes long to work out.
 
     Notes
     -----
@@ -72,6 +76,7 @@ class Run:
         rules: Rules,
         story: Story,
         phases: pl.DataFrame,
+        memo: Memo = forgets,
     ) -> None:
         self.start_utc_ns = start_utc_ns
         self.clock = clock
@@ -81,6 +86,7 @@ class Run:
         self.events = events
         self.rules = rules
         self.story = story
+        self.memo = memo
         self._phases = phases
         self._diagnostics = diagnostics
 

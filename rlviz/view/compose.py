@@ -9,14 +9,27 @@ import numpy as np
 from rlviz.levels.coverage import Coverage
 from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
+from rlviz.run.trust import ReportLine, Trouble
 from rlviz.view.activity import draw_activity
 from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
-from rlviz.view.scene import Overview, Scene
+from rlviz.view.scene import (
+    Bars,
+    Bracket,
+    Heading,
+    Line,
+    Overlays,
+    Overview,
+    PoolBand,
+    Remark,
+    Row,
+    Scene,
+    Shade,
+)
 from rlviz.view.story import draw_brackets, draw_lines, iteration_windows, remarks_of
-from rlviz.view.trust import trust_of
+from rlviz.view.trust import Trust, trust_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,12 +37,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.levels.query import ZoomableRun
-    from rlviz.view.scene import Row
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
 __all__ = ["compose", "names_of"]
+
+_SHAPES = (Row, PoolBand, Bars, Overlays, Shade, Bracket, Heading, Line, Overview)
+_CLASSES = (Scene, *_SHAPES, Remark, Trust, ReportLine, Trouble)
 
 _OVERVIEW_STEPS = 600
 _OVERVIEW_POOLS = ("generation", "training", "colocated")
@@ -48,6 +63,10 @@ def compose(run: ZoomableRun) -> Scene:
     Scene
         Rows, bars, ranges, shades and texts; colours are codes of ``rlviz.view.palette``.
     """
+    return run.memo("scene", _CLASSES, lambda: _composed(run))
+
+
+def _composed(run: ZoomableRun) -> Scene:
     busy = _busy(run)
     captured = captured_by_row(run.rows, run.reports)
     edges = edges_by_row(run.rows, run.reports)
