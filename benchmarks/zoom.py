@@ -41,10 +41,10 @@ _PATIENCE_MS = 60_000
 _WATCH = """() => {
   const lens = LENS;
   const { detail } = lens;
-  const glyph = lens.bars.glyph;
-  const paint = glyph._paint;
+  const { bars } = lens;
+  const paint = bars._paint;
   const watch = (globalThis.rlvizWatch = { noted: null, wheel: null });
-  glyph._paint = (...given) => {
+  bars._paint = (...given) => {
     paint(...given);
     watch.noted = { window: lens.window.join(), fine: !detail.wanting() };
   };
@@ -67,7 +67,7 @@ _WATCH = """() => {
 
 
 class Wheel(NamedTuple):
-    """Milliseconds from a wheel to the moved picture and to all detail; whether any was asked for."""
+    """Milliseconds from a wheel to the moved picture, and to all detail; was any asked for."""
 
     moved_ms: float
     fine_ms: float

@@ -13,7 +13,7 @@ function plain(spec) {
   return spec !== null && typeof spec === "object" && "value" in spec ? spec.value : spec;
 }
 
-function paintsAlone(view) {
+export function paintsAlone(view) {
   return typeof view?._paint === "function" && typeof view.request_paint === "function";
 }
 
@@ -108,7 +108,8 @@ function takeLabels(lens, source, views) {
   return columns;
 }
 
-function placing(lens) {
+// From seconds and row units to pixels of the canvas.
+export function placing(lens) {
   const { left, right, top, bottom, width } = lens.frame;
   const [start, end] = lens.window;
   const scale = width / (end - start);

@@ -1,6 +1,8 @@
 // Detail of the window that a chart shows, from whoever has it: the kernel, or the page itself.
 // Exact ranges, and pictures of the activity in place of the first view's bars.
 
+import { paintBars } from "./bars.js";
+import { paintsAlone } from "./canvas.js";
 import { Explainer, GIVE_UP_MS } from "./explain.js";
 import { Painter, unpack } from "./picture.js";
 
@@ -228,22 +230,20 @@ export class Detail {
     ].filter(({ from, until }) => from < until);
   }
 
+  // The whole renderer: Bokeh would place all bars anew, be they painted or not.
   paintInPlaceOfBars() {
-    const glyph = this.bars.glyph;
-    if (typeof glyph?._paint !== "function") return;
-    const paintBars = glyph._paint.bind(glyph);
-    glyph._paint = (context, indices, data) => {
+    if (!paintsAlone(this.bars)) return;
+    this.bars._paint = (context) => {
       const layers = this.layers();
-      const pictures = layers.filter(({ picture }) => picture !== null);
-      if (pictures.length === 0) return paintBars(context, indices, data);
       for (const layer of layers) {
-        if (layer.picture === null) this.clip(context, layer, () => paintBars(context, indices, data));
+        if (layer.picture === null) this.clip(context, layer, () => paintBars(context, this.lens));
       }
-      this.painter.paint(context, pictures);
+      const pictures = layers.filter(({ picture }) => picture !== null);
+      if (pictures.length > 0) this.painter.paint(context, pictures);
     };
   }
 
-  clip(context, { from, until }, paintBars) {
+  clip(context, { from, until }, paint) {
     const { left, right, top, bottom } = this.lens.frame;
     const x = Math.max(Math.round(this.x(from)), left);
     const width = Math.min(Math.round(this.x(until)), right) - x;
@@ -252,7 +252,7 @@ export class Detail {
     context.beginPath();
     context.rect(x - 0.5, top - 0.5, width, bottom - top);
     context.clip();
-    paintBars();
+    paint();
     context.restore();
   }
 

@@ -1,7 +1,6 @@
 // The lens: one chart, alive. It is given BokehJS, an element, the figure and what the figure
 // cannot say of itself, and answers to the pointer, the keys and the theme.
 
-import { paintBarsFast } from "./bars.js";
 import { paintFast } from "./canvas.js";
 import { Chrome } from "./chrome.js";
 import { Controls } from "./controls.js";
@@ -64,9 +63,8 @@ class Lens {
     const bars = this.main.renderers.find(({ data_source: { name } }) => name === "bars");
     this.bars = this.views.find_one(bars);
     this.controls = new Controls(this);
-    paintBarsFast(this.bars, this.controls.coloring);
     paintFast(this);
-    this.detail = new Detail(this, this.views.find_one(bars));
+    this.detail = new Detail(this, this.bars);
     this.hover.detail = this.detail;
     this.detail.explainer.changed = () => this.hover.again();
     this.writeAxes();
