@@ -202,8 +202,8 @@ def draw_lines(canvas: Canvas, scene: Scene, frame: Frame, plot: Plot) -> None:
         own = [line for line in own if _crossed(plot, line.group) is not None]
         x = np.array([frame.x(line.at) for line in own], float)
         crossed = [_crossed(plot, line.group) for line in own]
-        y = tuple(np.array(crossed, float).reshape(-1, 2).T)
-        canvas.lines((x, x), y, kind, 0.08 * frame.letter, dashes=(4.0, 3.0), alpha=0.9)
+        top, bottom = np.array(crossed, float).reshape(-1, 2).T
+        canvas.lines((x, x), (top, bottom), kind, 0.08 * frame.letter, dashes=(4.0, 3.0), alpha=0.9)
     for x0, text in line_texts(scene, frame):
         canvas.text(x0, plot.bottom - 0.3 * frame.letter, text, 0.8 * frame.letter, "refit")
 
