@@ -123,6 +123,8 @@ def _plot(
         border_fill_color=None,
         output_backend="canvas",
         lod_threshold=None,
+        # Else Bokeh paints all once more, half a second after each move.
+        lod_interval=0,
     )
     plot.xgrid.visible = False
     plot.ygrid.visible = False

@@ -32,6 +32,7 @@ MODULES = (
     "explain",
     "detail",
     "lens",
+    "chart",
 )
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
@@ -54,12 +55,12 @@ def lens_style() -> str:
 
 @cache
 def lens_js() -> str:
-    """Give the lens as one module that exports ``openLens`` and ``unpackLevels``.
+    """Give the lens as one module that exports ``Chart`` and ``openLens``.
 
     The modules import each other by name only, so that leaving out the imports and setting them one
     after the other is all that a bundler would do.
     """
-    return "\n".join([*map(_module, MODULES), "export { openLens, unpackLevels };\n"])
+    return "\n".join([*map(_module, MODULES), "export { Chart, openLens };\n"])
 
 
 @cache

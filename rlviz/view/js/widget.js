@@ -3,7 +3,6 @@
 
 const PATIENCE_MS = 2000;
 const TAKE_OVER_MS = 10000;
-const SETTLE_MS = 100;
 
 // Each model has its own copy of this module, so what a page shares lies on the page.
 const libraries = (globalThis.__rlviz_bokeh ??= new Map());
@@ -12,12 +11,9 @@ const FIGURE = ["item", "facts", "levels", "buckets"];
 
 let views = 0;
 
-function unzip(bytes) {
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
-}
-
 async function inflate(bytes) {
-  return (await unzip(bytes)).text();
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
 }
 
 async function importText(text) {
@@ -95,15 +91,12 @@ class View {
     this.id = `${Date.now().toString(36)}-${views++}-${Math.random().toString(36).slice(2, 8)}`;
     this.sequence = 0;
     this.asked = new Map();
-    this.el = el;
     this.root = document.createElement("div");
     el.append(this.root);
     this.hiding = hides(model.get("_still"));
     el.append(this.hiding);
     this.receive = (message, buffers) => this.answered(message, buffers);
-    this.zoomed = () => this.follow();
     model.on("msg:custom", this.receive);
-    model.on("change:_zoom", this.zoomed);
   }
 
   // Ask the kernel for some parts; resolves with their bytes, in order.
@@ -183,8 +176,11 @@ class View {
         sent.figure ?? this.ask(...FIGURE),
       ]);
       clearTimeout(waiting);
-      this.libraries = { Bokeh: bokeh.default, ...lens };
-      await this.draw(sent.figure ?? figure);
+      if (this.closed) return;
+      const { model, root } = this;
+      const request = (message) => this.request(message);
+      this.chart = new lens.Chart(bokeh.default, model, root, request, (message) => this.send(message));
+      await this.chart.draw(sent.figure ?? figure);
     } catch (error) {
       clearTimeout(waiting);
       this.hiding.remove();
@@ -194,97 +190,19 @@ class View {
     }
   }
 
-  // Draw a chart in place of the one that is there, which stays until then.
-  async draw(figure) {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
-    const [item, facts, levels] = await Promise.all(
-      figure.slice(0, 3).map(async (one) => JSON.parse(await inflate(one))),
-    );
-    const buckets = new Uint8Array(await (await unzip(figure[3])).arrayBuffer());
-    if (this.closed || turn !== this.turn) return;
-    const old = this.lens;
-    const root = document.createElement("div");
-    if (old === undefined) {
-      this.root.remove();
-    } else {
-      this.el.style.position = "relative";
-      Object.assign(root.style, { position: "absolute", inset: "0 0 auto", visibility: "hidden" });
-    }
-    this.el.append(root);
-    const { Bokeh, openLens, unpackLevels } = this.libraries;
-    const opened = openLens(Bokeh, root, item, facts, "auto");
-    if (old === undefined) this.root = root;
-    this.mounting = opened.lens;
-    await opened.ready;
-    if (this.closed || turn !== this.turn) {
-      opened.lens.remove();
-      root.remove();
-      return;
-    }
-    this.mounting = undefined;
-    this.el.append(this.hiding);
-    this.replace(old, opened.lens, root);
-    this.lens.detail.connectKernel((message) => this.request(message));
-    if (levels !== null) this.lens.detail.hold(unpackLevels(levels, buckets));
-  }
-
-  replace(old, lens, root) {
-    const { root: before } = this;
-    [this.root, this.lens] = [root, lens];
-    if (old === undefined) {
-      this.follow();
-    } else {
-      lens.goOnFrom(old);
-      const focused = before.contains(document.activeElement);
-      old.remove();
-      before.remove();
-      for (const one of ["position", "inset", "visibility"]) root.style.removeProperty(one);
-      lens.repaint();
-      if (focused) root.focus({ preventScroll: true });
-    }
-    lens.link(this.model, (message) => this.send(message));
-    this.last = lens.window.join();
-    lens.listeners.add(() => this.moved());
-  }
-
   // Another figure of the same run: where no chart is drawn yet, it will be of this one.
   renew(figure) {
     this.arrived?.();
-    if (this.libraries === undefined) return;
-    this.draw(figure).catch((error) => {
-      if (!this.closed) this.lens?.chrome.tell(`The chart could not be renewed: ${error.message}`);
-    });
-  }
-
-  // `timeline.zoom()` moves every view: one that is there, and one that comes later.
-  follow() {
-    const zoom = this.model.get("_zoom");
-    if (this.lens?.range === undefined || zoom.length === 0) return;
-    this.lens.zoom(zoom[1], zoom[2]);
-  }
-
-  moved() {
-    clearTimeout(this.settling);
-    this.settling = setTimeout(() => {
-      const [start, end] = this.lens.window;
-      if (this.closed || this.last === `${start},${end}`) return;
-      this.last = `${start},${end}`;
-      const after = this.model.get("_zoom")[0] ?? 0;
-      const sequence = ++this.sequence;
-      this.send({ kind: "window", sequence, after, start, end });
-    }, SETTLE_MS);
+    this.chart?.renew(figure);
   }
 
   close() {
     this.closed = true;
     sent.views.delete(this);
-    clearTimeout(this.settling);
     this.model.off("msg:custom", this.receive);
-    this.model.off("change:_zoom", this.zoomed);
     for (const { reject } of this.asked.values()) reject(new Error("closed"));
     this.asked.clear();
-    this.mounting?.remove();
-    this.lens?.remove();
+    this.chart?.close();
     this.root.remove();
     this.hiding.remove();
   }

@@ -1,0 +1,114 @@
+// A chart in a notebook's output: drawn, drawn anew where the kernel renews it, and told to the
+// kernel when a person has moved it.
+
+import { openLens } from "./lens.js";
+import { unpackLevels } from "./picture.js";
+
+const SETTLE_MS = 100;
+const APART = { position: "absolute", inset: "0 0 auto", visibility: "hidden" };
+
+async function unzipped(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+async function parsed(bytes) {
+  return JSON.parse(new TextDecoder().decode(await unzipped(bytes)));
+}
+
+export class Chart {
+  // `model` is the widget's, `request` asks the kernel and `send` tells it; `root` is where a chart
+  // will be.
+  constructor(Bokeh, model, root, request, send) {
+    Object.assign(this, { Bokeh, model, root, request, send });
+    this.turn = 0;
+    this.zoomed = () => this.follow();
+    model.on("change:_zoom", this.zoomed);
+  }
+
+  // Draw a figure, in parts as the kernel sends them, in place of the one that is there, which stays
+  // until then.
+  async draw([item, facts, levels, buckets]) {
+    const turn = ++this.turn;
+    const [figure, told, held] = await Promise.all([item, facts, levels].map(parsed));
+    const bytes = await unzipped(buckets);
+    if (this.superseded(turn)) return;
+    const old = this.lens;
+    const root = document.createElement("div");
+    const { parentElement: el } = this.root;
+    if (old === undefined) {
+      this.root.replaceWith(root);
+      this.root = root;
+    } else {
+      el.style.position = "relative";
+      Object.assign(root.style, APART);
+      el.append(root);
+    }
+    const { lens, ready } = openLens(this.Bokeh, root, figure, told, "auto");
+    this.mounting = lens;
+    await ready;
+    if (this.superseded(turn)) {
+      lens.remove();
+      root.remove();
+      return;
+    }
+    this.mounting = undefined;
+    this.replace(old, lens, root);
+    lens.detail.connectKernel((message) => this.request(message));
+    if (held !== null) lens.detail.hold(unpackLevels(held, bytes));
+  }
+
+  superseded(turn) {
+    return this.closed || turn !== this.turn;
+  }
+
+  replace(old, lens, root) {
+    const { root: before } = this;
+    [this.root, this.lens] = [root, lens];
+    if (old === undefined) {
+      this.follow();
+    } else {
+      lens.goOnFrom(old);
+      const focused = before.contains(document.activeElement);
+      old.remove();
+      before.remove();
+      for (const property of Object.keys(APART)) root.style.removeProperty(property);
+      if (focused) root.focus({ preventScroll: true });
+    }
+    lens.link(this.model, this.send);
+    this.last = lens.window.join();
+    lens.listeners.add(() => this.moved());
+  }
+
+  // `timeline.zoom()` moves every view: one that is there, and one that comes later.
+  follow() {
+    const zoom = this.model.get("_zoom");
+    if (this.lens !== undefined && zoom.length > 0) this.lens.zoom(zoom[1], zoom[2]);
+  }
+
+  moved() {
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => {
+      const [start, end] = this.lens.window;
+      if (this.closed || this.last === `${start},${end}`) return;
+      this.last = `${start},${end}`;
+      this.send({ kind: "window", after: this.model.get("_zoom")[0] ?? 0, start, end });
+    }, SETTLE_MS);
+  }
+
+  // What a renewed chart could not be is told below the one that stays.
+  renew(figure) {
+    this.draw(figure).catch((error) => {
+      this.lens?.chrome.tell(`The chart could not be renewed: ${error.message}`);
+    });
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.settling);
+    this.model.off("change:_zoom", this.zoomed);
+    this.mounting?.remove();
+    this.lens?.remove();
+    this.root.remove();
+  }
+}
