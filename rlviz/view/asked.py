@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rlviz.view.choices import ColorBy
 
-__all__ = ["Bucket", "Window", "bucket_asked", "window_asked"]
+__all__ = ["Bucket", "Span", "Window", "bucket_asked", "span_asked", "window_asked"]
 
 WIDEST_PX = 20_000
 LONGEST_SEARCH = 500
@@ -52,6 +52,15 @@ class Bucket:
     row: int
     start_s: float
     width_s: float
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span of time and the rows that are meant, None for all; start and end in seconds."""
+
+    start_s: float
+    end_s: float
+    rows: frozenset[int] | None = None
 
 
 def window_asked(message: Mapping[str, Any]) -> Window:
@@ -108,11 +117,31 @@ def bucket_asked(message: Mapping[str, Any]) -> Bucket:
     return Bucket(int(row), start_s, width_s)
 
 
+def span_asked(message: Mapping[str, Any]) -> Span:
+    """Take a span from a message.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+
+    Examples
+    --------
+    >>> span_asked({"start": 1.5, "end": 2, "rows": [3]})
+    Span(start_s=1.5, end_s=2.0, rows=frozenset({3}))
+    """
+    start_s, end_s = (_number(message.get(key)) for key in ("start", "end"))
+    if start_s > end_s:
+        msg = "the span of a window ends before it starts"
+        raise ValueError(msg)
+    return Span(start_s, end_s, _rows(message.get("rows")))
+
+
 def _number(given: object) -> float:
     # An int may be too large for a float, which a page's own numbers never are.
     if isinstance(given, int | float) and abs(given) < 1e15:
         return float(given)
-    msg = "a window or a bucket is three numbers"
+    msg = "a window, a bucket or a span is numbers"
     raise ValueError(msg)
 
 

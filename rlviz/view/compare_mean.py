@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
     from rlviz.levels.track import Track
     from rlviz.run.iteration import Iteration
-    from rlviz.view.asked import Bucket, Window
+    from rlviz.view.asked import Bucket, Span, Window
 
     Int64 = NDArray[np.int64]
     Float = NDArray[np.float64]
@@ -53,6 +53,16 @@ class MeanDetail(Detail):
     def bucket(self, asked: Bucket) -> dict[str, Any]:  # noqa: ARG002
         """Refuse, as `answer` does."""
         msg = "a bucket of a mean stands for no events"
+        raise ValueError(msg)
+
+    def kernels(self, asked: Span) -> dict[str, Any]:  # noqa: ARG002
+        """Refuse, as `answer` does."""
+        msg = "a mean has no kernels of its own"
+        raise ValueError(msg)
+
+    def busy(self, asked: Span) -> dict[str, Any]:  # noqa: ARG002
+        """Refuse, as `answer` does."""
+        msg = "a mean has no busy time of its own"
         raise ValueError(msg)
 
 

@@ -16,6 +16,7 @@ from rlviz.view.legible import legible
 from rlviz.view.matches import Matches
 from rlviz.view.overlays import UNNAMED, PlacedRanges
 from rlviz.view.scene import Overlays
+from rlviz.view.spans import busy_in, kernels_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from rlviz.levels.query import View, ZoomableRun
     from rlviz.levels.strip import Strip
-    from rlviz.view.asked import Bucket, Window
+    from rlviz.view.asked import Bucket, Span, Window
     from rlviz.view.scene import Scene
 
     UInt8 = NDArray[np.uint8]
@@ -173,6 +174,14 @@ class Detail:
             "text": legible(self._scene.names[name]),
             "share": int(found.share[0]) / 255,
         }
+
+    def kernels(self, asked: Span) -> dict[str, Any]:
+        """Sum up the kernels of a span, as `rlviz.view.spans.kernels_in`."""
+        return kernels_in(self._run, asked)
+
+    def busy(self, asked: Span) -> dict[str, Any]:
+        """Measure the busy time of rows in a span, as `rlviz.view.spans.busy_in`."""
+        return busy_in(self._run, asked)
 
     @cached_property
     def _ranges(self) -> PlacedRanges:

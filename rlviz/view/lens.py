@@ -27,6 +27,8 @@ MODULES = (
     "controls",
     "link",
     "chrome",
+    "measure",
+    "kernels",
     "toolbar",
     "picture",
     "explain",
@@ -66,7 +68,7 @@ def lens_js() -> str:
 @cache
 def page_js() -> str:
     """Give the module of a static page: the lens, and what starts it there."""
-    return "\n".join(map(_module, (*MODULES, "held", "page")))
+    return "\n".join(map(_module, (*MODULES, "tally", "held", "page")))
 
 
 @cache

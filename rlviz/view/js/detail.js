@@ -40,7 +40,8 @@ export class Detail {
   }
 
   // `source.detail` takes what `wish` gives and promises a picture, `source.bucket` takes row, start
-  // and width of a bucket and promises what it stands for.
+  // and width of a bucket and promises what it stands for; `source.kernels` and `source.busy` take
+  // start, end and rows (null for all) and promise what these sum up to.
   connect(source) {
     this.source = source;
     this.explainer.source = source;
@@ -51,6 +52,8 @@ export class Detail {
     this.connect({
       detail: async (wish) => unpack(...(await request({ kind: "detail", ...wish }))),
       bucket: async (bucket) => (await request({ kind: "bucket", ...bucket }))[0],
+      kernels: async (span) => (await request({ kind: "kernels", ...span }))[0],
+      busy: async (span) => (await request({ kind: "busy", ...span }))[0],
     });
   }
 

@@ -1,11 +1,14 @@
 // Detail from what the page itself holds: all events and ranges, as `rlviz.view.held` packs them.
 
 import { OVERLAY_COLUMNS } from "./picture.js";
+import { busyOf, kernelsOf } from "./tally.js";
 
 const MOST_EVENTS = 10000;
 const MOST_RANGES = 2000;
 const TIME_BYTES = 6;
 const NAME_BYTES = 4;
+// The first kinds of work: compute and communication.
+const KERNEL_KINDS = 2;
 
 async function unzip(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -311,5 +314,14 @@ export async function answersOf(held) {
     const found = bucketOf(track, Math.round(start * 1e9), Math.round(width * 1e9));
     return { ...found, text: held.names[found.name] };
   };
-  return { detail, bucket };
+  const span = ({ start, end, rows }) => {
+    const from = Math.round(start * 1e9);
+    const until = Math.max(Math.round(end * 1e9), from + 1);
+    const asked = tracks.filter(({ row }) => rows === null || rows.includes(row));
+    return [asked.map((track) => [track, ...between(track, from, until)]), from, until];
+  };
+  const isKernel = (name) => kinds.get(name) < KERNEL_KINDS;
+  const kernels = async (asked) => kernelsOf(...span(asked), isKernel, held.names);
+  const busy = async (asked) => busyOf(...span(asked));
+  return { detail, bucket, kernels, busy };
 }

@@ -1,5 +1,5 @@
-// W A S D to move and zoom, [ ] for iterations, n N for matches, / and 0, while the chart has the
-// focus.
+// W A S D to move and zoom, [ ] for iterations, n N for matches, m to measure, k for kernels, / and
+// 0, while the chart has the focus. Escape takes back what m and k brought.
 
 const STEP = 0.2;
 
@@ -21,6 +21,12 @@ export function keyAction(key, lens) {
       return () => lens.stepIteration(1);
     case "n":
       return () => lens.controls.stepMatch(1);
+    case "m":
+      return () => lens.measure.arm(!lens.measure.armed);
+    case "k":
+      return () => lens.kernels.ofWindow();
+    case "escape":
+      return () => lens.measure.clear() || lens.kernels.close() || lens.measure.arm(false);
     case "0":
       return () => lens.home();
     default:

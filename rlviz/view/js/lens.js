@@ -6,10 +6,12 @@ import { Chrome } from "./chrome.js";
 import { Controls } from "./controls.js";
 import { Detail } from "./detail.js";
 import { Hover } from "./hover.js";
+import { KernelTable } from "./kernels.js";
 import { listenKeys } from "./keys.js";
 import { Labels } from "./labels.js";
 import { linkControls } from "./link.js";
 import { Marks } from "./marks.js";
+import { Measure } from "./measure.js";
 import { goToRemark } from "./remarks.js";
 import { ambientTheme, paintRoot, recolour, watchTheme } from "./theme.js";
 import { Toolbar } from "./toolbar.js";
@@ -69,6 +71,8 @@ class Lens {
     this.detail.explainer.changed = () => this.hover.again();
     this.writeAxes();
     this.chrome.place(this.view.frame.bbox);
+    this.measure = new Measure(this);
+    this.kernels = new KernelTable(this);
     this.toolbar = facts.toolbar ? new Toolbar(this, this.chrome.toolbar) : null;
     this.chrome.went = (remark) => goToRemark(remark, this);
     this.listen();
@@ -143,6 +147,7 @@ class Lens {
     }
     this.labels.update(start, end, width);
     this.detail.moved();
+    this.measure.place();
     this.toolbar?.tellIteration(this.iterationShown()?.[0] ?? null, this.shows(...this.facts.window));
     for (const listener of this.listeners) listener(start, end);
   }

@@ -4,8 +4,9 @@ import { button, element } from "./chrome.js";
 
 const COLOR_BY = { phase: "phase", kind: "kind of work", kernel: "kernel" };
 export const KEYS =
-  "wheel or W S: zoom · drag or A D: move · [ ]: iterations · /: search · n N: next and previous " +
-  "match · 0 or double click: first view";
+  "wheel or W S: zoom · drag or A D: move · Shift and drag, or m and drag: measure · [ ]: iterations · " +
+  "/: search · n N: next and previous match · click a range: its kernels · k: kernels of the window · " +
+  "Escape: take both away · 0 or double click: first view";
 
 function choice(label, entries, chosen) {
   const made = element("select", "select");
@@ -40,6 +41,7 @@ export class Toolbar {
     place.setAttribute("aria-label", "controls of the timeline");
     if (facts.iterations.length > 0) place.append(this.iterations(facts.iterations));
     place.append(this.searching(), this.colors(), ...this.rows(facts), ...this.domains(facts));
+    place.append(this.asking());
     place.append(group("view", button("reset", "first view, all rows, no search", () => this.controls.reset()), this.help()));
     place.append(this.keys);
     this.controls.watchers.add(() => this.follow());
@@ -122,6 +124,13 @@ export class Toolbar {
       }),
     );
     return [group("ranges by NVTX domain", element("span", "hint", "ranges of"), ...this.chips)];
+  }
+
+  asking() {
+    const { measure, kernels } = this.lens;
+    const made = chip("measure", "drag to measure, until switched off  m", false, (on) => measure.arm(on));
+    measure.watchers.add((armed) => made.setAttribute("aria-pressed", String(armed)));
+    return group("numbers", made, button("kernels", "kernels of this window  k", () => kernels.ofWindow()));
   }
 
   help() {
