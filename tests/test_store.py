@@ -205,8 +205,8 @@ def test_a_changed_report_is_read_again(tmp_path: Path) -> None:
     path.unlink()
     write(path, pid=4712)
     report = read_through(store, path)
-    assert report.activity is not None
-    assert report.activity["pid"].to_list() == [4712]
+    assert report.devices is not None
+    assert report.devices["pid"].to_list() == [4712]
     assert store.info().entries == 2
 
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["keep", "kept_report", "key_of", "read_through"]
 
-_FORMAT = 1  # goes up when what is kept of a report changes
+_FORMAT = 2  # goes up when what is kept of a report changes
 _ENDS = 1 << 16
-_FRAMES = ("activity", "ranges", "marks", "collectives")
+_FRAMES = ("activity", "devices", "ranges", "marks", "collectives")
 
 
 def key_of(path: Path) -> str:
@@ -130,6 +130,7 @@ def _opened(entry: Entry, path: Path, key: str | None, role: str | None) -> Repo
         identity=_identity(facts["identity"], path),
         names=facts["names"],
         activity=frames["activity"],
+        devices=frames["devices"],
         ranges=frames["ranges"],
         marks=frames["marks"],
         diagnostics=tuple(Diagnostic(**found) for found in facts["diagnostics"]),

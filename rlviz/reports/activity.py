@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from rlviz.reports.database import NOT_INTEGER, NULL
+from rlviz.reports.lean import process_ids
 from rlviz.reports.table import UNNAMED, Faults, missing_columns, nullable
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ __all__ = [
     "DIRECTIONS",
     "REQUIRED",
     "faults_of",
-    "process_ids",
     "read_copies",
     "read_graphs",
     "read_kernels",
@@ -165,17 +165,12 @@ def faults_of(table: str, columns: Columns, rows: int, window: Window) -> Faults
     return faults
 
 
-def process_ids(global_pids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Take the process out of globalPid; `NULL` where there is none."""
-    return np.where(global_pids <= NOT_INTEGER, NULL, (global_pids >> 24) & 0xFFFFFF)
-
-
 def _common(columns: Columns) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "start": columns["start"],
             "end": columns["end"],
-            "pid": nullable("pid", process_ids(columns["globalPid"])),
+            "pid": nullable("pid", process_ids(columns["globalPid"], NULL)),
             "device": pl.Series(columns["deviceId"], dtype=pl.Int64),
             "stream": nullable("stream", columns["streamId"]),
             "correlation_id": nullable("correlation_id", columns["correlationId"]),

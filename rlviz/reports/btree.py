@@ -9,24 +9,27 @@ import re
 import sqlite3
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rlviz.reports.pages import NotPlain, PageFile, batches, leaf_counts, leaves
+from rlviz.reports.pages import NotPlain, PageFile, batches, leaf_cells, leaf_counts, leaves
 from rlviz.reports.records import NOT_INTEGER, NULL, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Future
     from io import FileIO
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from rlviz.reports.pages import Block
+
     Int64 = NDArray[np.int64]
 
-__all__ = ["FEW_PAGES", "THREADS", "read_integers"]
+__all__ = ["FEW_PAGES", "THREADS", "read_blocks", "read_integers"]
 
 FEW_PAGES = 8
 """Up to so many pages of rows, SQL is as fast."""
@@ -69,17 +72,64 @@ def read_integers(
         In place of both, when the table is small, odd, or damaged, and better left to SQLite.
     """
     try:
-        layout = _layout(connection, table)
-        choice = _choose(layout, columns, where)
-        with path.open("rb", buffering=0) as raw:
-            _require_plain(path, raw)
-            file = PageFile(raw, *_size(connection))
-            pages = leaves(file, layout.root)
-            if len(pages) <= FEW_PAGES:
-                return None
+        with _opened(path, connection, table, columns, where) as (file, pages, choice):
             return _named(choice, columns, _read(file, pages, choice.places))
-    except (NotPlain, IndexError, OSError, UnicodeDecodeError, sqlite3.Error):
+    except _ODD:
         return None
+
+
+def read_blocks(
+    path: Path,
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    where: str = "",
+) -> Iterator[dict[str, Int64]]:
+    """Read integer columns some thousand rows at a time, in the order of the rows.
+
+    Parameters
+    ----------
+    path, connection, table, columns, where
+        As for `read_integers`. It pays where few rows meet the condition: of the others no more
+        than that is read.
+
+    Yields
+    ------
+    dict of str to ndarray of int64
+        The columns of some rows, as of `read_integers`; at least one row.
+
+    Raises
+    ------
+    NotPlain
+        The rest is better left to SQLite; what came before is right.
+    """
+    try:
+        with _opened(path, connection, table, columns, where) as (file, pages, choice):
+            for read in _decoded(file, pages, choice):
+                rows = len(next(iter(read.values())))
+                if rows:
+                    yield _by_name(choice, columns, read, rows)
+    except _ODD as error:
+        raise NotPlain from error
+
+
+_ODD = (NotPlain, IndexError, OSError, UnicodeDecodeError, sqlite3.Error)
+
+
+@contextmanager
+def _opened(
+    path: Path, connection: sqlite3.Connection, table: str, columns: Sequence[str], where: str
+) -> Iterator[tuple[PageFile, Int64, _Choice]]:
+    """Open the file of a table that is worth it, with the pages of its rows."""
+    layout = _layout(connection, table)
+    choice = _choose(layout, columns, where)
+    with path.open("rb", buffering=0) as raw:
+        _require_plain(path, raw)
+        file = PageFile(raw, *_size(connection))
+        pages = leaves(file, layout.root)
+        if len(pages) <= FEW_PAGES:
+            raise NotPlain
+        yield file, pages, choice
 
 
 class _Layout(NamedTuple):
@@ -161,7 +211,7 @@ def _read(file: PageFile, pages: Int64, places: Sequence[int]) -> dict[int, Int6
                 room = int(1.1 * until * len(pages) / seen) + 1
                 columns = _with_room(columns, places, room)
             target = {place: column[done:until] for place, column in columns.items()}
-            running.append(pool.submit(decode, block, counts, target))
+            running.append(pool.submit(_fill, block, counts, target))
             done = until
             _finish(running, THREADS)
         _finish(running, 0)
@@ -170,11 +220,41 @@ def _read(file: PageFile, pages: Int64, places: Sequence[int]) -> dict[int, Int6
     return columns
 
 
+def _fill(block: Block, counts: Int64, target: dict[int, Int64]) -> None:
+    decode(block, leaf_cells(block, counts), target)
+
+
 def _with_room(columns: dict[int, Int64], places: Sequence[int], room: int) -> dict[int, Int64]:
     if not columns:
         return {place: np.empty(room, np.int64) for place in places}
     for column in columns.values():
         column.resize(room, refcheck=False)
+    return columns
+
+
+def _decoded(file: PageFile, pages: Int64, choice: _Choice) -> Iterator[dict[int, Int64]]:
+    """Decode block after block, a few of them ahead."""
+    running: deque[Future[dict[int, Int64]]] = deque()
+    with ThreadPoolExecutor(THREADS) as pool:
+        for part in batches(pages):
+            running.append(pool.submit(_chosen, file.load(part), choice))
+            if len(running) > 2 * THREADS:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+def _chosen(block: Block, choice: _Choice) -> dict[int, Int64]:
+    cells = leaf_cells(block, leaf_counts(block))
+    if choice.only:
+        judged = np.empty(len(cells), np.int64)
+        decode(block, cells, {choice.place[choice.only]: judged})
+        if (judged == NOT_INTEGER).any():  # a fraction can equal a number
+            raise NotPlain
+        cells = cells[np.isin(judged, choice.values)]
+    columns = {place: np.empty(len(cells), np.int64) for place in choice.places}
+    if len(cells):
+        decode(block, cells, columns)
     return columns
 
 
@@ -197,7 +277,13 @@ def _named(
         for place in list(read):
             read[place] = read.pop(place)[keep]
         rows = int(keep.sum())
+    return _by_name(choice, columns, read, rows), rows
+
+
+def _by_name(
+    choice: _Choice, columns: Sequence[str], read: dict[int, Int64], rows: int
+) -> dict[str, Int64]:
     return {
         c: read[choice.place[c]] if c in choice.place else np.full(rows, NULL, np.int64)
         for c in columns
-    }, rows
+    }

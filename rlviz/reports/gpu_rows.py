@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from rlviz.reports.activity import DIRECTIONS, REQUIRED, faults_of, process_ids
+from rlviz.reports.activity import DIRECTIONS, REQUIRED, faults_of
 from rlviz.reports.database import NOT_INTEGER, NULL
-from rlviz.reports.table import UNNAMED, missing_columns, nullable
+from rlviz.reports.lean import LeanRows
+from rlviz.reports.table import UNNAMED, Faults, missing_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import polars as pl
     from numpy.typing import NDArray
 
     from rlviz.reports.database import Database
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rlviz.reports.table import Names, Window
 
     Int64 = NDArray[np.int64]
+    Int32 = NDArray[np.int32]
     Columns = dict[str, Int64]
 
 __all__ = ["GRAPH", "KERNEL", "MEMCPY", "MEMSET", "read_gpu_rows"]
@@ -43,52 +45,35 @@ def read_gpu_rows(
 
     Returns
     -------
-    polars.DataFrame or None
-        pid (null when not recorded), device, start, end (ns on the report's clock), name (code of
-        the short name), kind; sorted by pid, device, start.
+    activity : polars.DataFrame or None
+        start, end (ns on the report's clock), name (code of the short name), kind; sorted by
+        process, device, start.
+    devices : polars.DataFrame or None
+        pid (null when not recorded), device, rows: so many rows of `activity` belong to it, in
+        this order.
     """
-    tables: tuple[tuple[int, str, tuple[str, ...], Callable[[Names, Columns], Int64]], ...] = (
+    tables: tuple[tuple[int, str, tuple[str, ...], Callable[[Names, Columns], Int32]], ...] = (
         (KERNEL, "KERNEL", ("shortName", "demangledName"), _kernel_names),
         (MEMCPY, "MEMCPY", ("copyKind",), _copy_names),
         (MEMSET, "MEMSET", (), _set_names),
         (GRAPH, "GRAPH_TRACE", ("graphId",), _graph_names),
     )
-    parts = []
+    lean, there = LeanRows(), False
     for kind, suffix, extra, name in tables:
         table = _PREFIX + suffix
         if missing_columns(database, table, REQUIRED, found):
             continue
-        columns, rows = database.integers(table, (*_COMMON, *extra))
-        faults = faults_of(table, columns, rows, window)
+        there, faults = True, Faults(table, 0)
+        for columns in database.blocks(table, (*_COMMON, *extra)):
+            own = faults_of(table, columns, len(columns["start"]), window)
+            faults.include(own)
+            good = columns if own.good.all() else {c: v[own.good] for c, v in columns.items()}
+            lean.add(kind, good, name(names, good))
         found += faults.diagnostics()
-        if not faults.good.all():
-            columns = {c: v[faults.good] for c, v in columns.items()}
-        parts.append(_lean(kind, columns, name(names, columns)))
-    return _sorted(pl.concat(parts)) if parts else None
+    return lean.finish() if there else (None, None)
 
 
-def _lean(kind: int, columns: Columns, name: Int64) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "pid": nullable("pid", process_ids(columns["globalPid"])),
-            "device": pl.Series(columns["deviceId"], dtype=pl.Int64),
-            "start": columns["start"],
-            "end": columns["end"],
-            "name": pl.Series(name, dtype=pl.Int32),
-        }
-    ).with_columns(pl.lit(kind, pl.UInt8).alias("kind"))
-
-
-def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
-    start = rows["start"].to_numpy()
-    one_device = rows["device"].n_unique() <= 1 and rows["pid"].n_unique() <= 1
-    # nsys writes kernels by start; where nothing else is there, sorting would be for nothing.
-    if one_device and (start[1:] >= start[:-1]).all():
-        return rows.rechunk()
-    return rows.sort("pid", "device", "start", maintain_order=True)
-
-
-def _kernel_names(names: Names, columns: Columns) -> Int64:
+def _kernel_names(names: Names, columns: Columns) -> Int32:
     short = names.of_string_ids(columns["shortName"])
     if not (short < 0).any():
         return short
@@ -96,17 +81,17 @@ def _kernel_names(names: Names, columns: Columns) -> Int64:
     return np.where(short >= 0, short, np.where(full >= 0, full, names.code(UNNAMED)))
 
 
-def _copy_names(names: Names, columns: Columns) -> Int64:
+def _copy_names(names: Names, columns: Columns) -> Int32:
     distinct, where = np.unique(columns["copyKind"], return_inverse=True)
     codes = [names.code(f"memcpy {DIRECTIONS.get(int(kind), 'unknown')}") for kind in distinct]
-    return np.array(codes, np.int64)[where]
+    return np.array(codes, np.int32)[where]
 
 
-def _set_names(names: Names, columns: Columns) -> Int64:
-    return np.full(len(columns["start"]), names.code("memset"), np.int64)
+def _set_names(names: Names, columns: Columns) -> Int32:
+    return np.full(len(columns["start"]), names.code("memset"), np.int32)
 
 
-def _graph_names(names: Names, columns: Columns) -> Int64:
+def _graph_names(names: Names, columns: Columns) -> Int32:
     distinct, where = np.unique(columns["graphId"], return_inverse=True)
     codes = [names.code(f"CUDA graph {k}" if k > NOT_INTEGER else "CUDA graph") for k in distinct]
-    return np.array(codes, np.int64)[where]
+    return np.array(codes, np.int32)[where]

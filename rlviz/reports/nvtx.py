@@ -76,7 +76,7 @@ def _faults(columns: dict[str, Int64], rows: int, window: Window) -> Faults:
     return faults
 
 
-def _names(database: Database, names: Names, text_ids: Int64) -> Int64:
+def _names(database: Database, names: Names, text_ids: Int64) -> NDArray[np.signedinteger]:
     """Names by code: the row's own text, else its registered string, else `UNNAMED`."""
     codes = names.of_string_ids(text_ids)
     if database.has(_TABLE, "text"):

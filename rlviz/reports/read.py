@@ -60,7 +60,7 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
         window = Window(start.duration_ns)
         names = Names(database)
         found: list[Diagnostic] = []
-        activity = read_gpu_rows(database, names, window, found)
+        activity, devices = read_gpu_rows(database, names, window, found)
         ranges, marks = read_nvtx(database, names, window, found)
         found += _absences(database, activity, ranges)
         if start.utc_ns is None:
@@ -81,6 +81,7 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
             identity=read_identity(database),
             names=names.texts,
             activity=activity,
+            devices=devices,
             ranges=ranges,
             marks=marks,
             diagnostics=tuple(found),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rlviz.reports.pages import NotPlain, leaf_cells
+from rlviz.reports.pages import NotPlain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,15 +50,15 @@ class _Column(NamedTuple):
     ahead: int
 
 
-def decode(block: Block, counts: Int64, wanted: Mapping[int, Int64]) -> None:
-    """Read columns of all rows of a block.
+def decode(block: Block, cells: Int64, wanted: Mapping[int, Int64]) -> None:
+    """Read columns of rows of a block.
 
     Parameters
     ----------
     block : Block
         Leaf pages of a table.
-    counts : ndarray of int64
-        Number of rows in each page; n in all.
+    cells : ndarray of int64, shape (n,)
+        Where in the block the rows begin; one at least.
     wanted : mapping of int to ndarray of int64, shape (n,)
         By the place of a column in the table: where its values go.
 
@@ -69,7 +69,7 @@ def decode(block: Block, counts: Int64, wanted: Mapping[int, Int64]) -> None:
     """
     raw = block.raw
     words = np.ndarray((len(raw) - 7,), ">i8", raw.data, strides=(1,))  # one from every byte on
-    records = _records(block, leaf_cells(block, counts))
+    records = _records(block, cells)
     told = raw.take(records.head)  # bytes that tell the kinds, this one included
     if told.max() >= 128:
         raise NotPlain

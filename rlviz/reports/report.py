@@ -155,6 +155,8 @@ class Report:
         report's clock, bad rows are left out.
     diagnostics : tuple of Diagnostic
         What it lacks.
+    devices : polars.DataFrame or None
+        Whose the rows of `activity` are, as of `rlviz.reports.gpu_rows`.
     collectives : polars.DataFrame or None
         As of `rlviz.reports.collectives.read_collectives`; None: they are not read yet.
     spell : callable
@@ -173,6 +175,7 @@ class Report:
     ranges: pl.DataFrame | None
     marks: pl.DataFrame | None
     diagnostics: tuple[Diagnostic, ...] = ()
+    devices: pl.DataFrame | None = None
     collectives: pl.DataFrame | None = None
     spell: Callable[[str], str] = str
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from rlviz.reports.database import NOT_INTEGER, NULL
+from rlviz.reports.database import NOT_INTEGER
 from rlviz.reports.report import Diagnostic
 
 if TYPE_CHECKING:
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from rlviz.reports.database import Database
 
     Int64 = NDArray[np.int64]
+    Int32 = NDArray[np.int32]
     Flags = NDArray[np.bool_]
 
 __all__ = ["LONGEST_NS", "UNNAMED", "Faults", "Names", "Window", "missing_columns", "nullable"]
 
 UNNAMED = "<unnamed>"
+
+_DENSE = 1 << 22
+_UNSEEN = -2
 
 # GPU times are converted to the CPU's clock and may pass the window's limits by a little; further
 # out than this, a row tells of another clock or of nothing.
@@ -39,6 +43,8 @@ class Names:
     def __init__(self, database: Database, known: Sequence[str] = ()) -> None:
         self._database = database
         self._codes = {text: code for code, text in enumerate(known)}
+        self._by_id = np.empty(0, np.int32)
+        self._by_odd_id: dict[int, int] = {}
 
     @property
     def texts(self) -> list[str]:
@@ -53,13 +59,42 @@ class Names:
         """Turn codes into `texts` into codes of this report; -1 stays -1."""
         return np.array([*(self.code(text) for text in texts), -1], np.int64)[codes]
 
-    def of_string_ids(self, ids: Int64) -> Int64:
+    def of_string_ids(self, ids: Int64) -> Int32:
         """Turn ids of ``StringIds`` into codes; -1 where there is no such string."""
-        distinct = pl.Series(ids).unique().sort().to_numpy()
-        wanted = [int(key) for key in distinct if key not in (NULL, NOT_INTEGER)]
-        strings = self._database.strings(wanted)
-        codes = [self.code(strings[int(k)]) if int(k) in strings else -1 for k in distinct]
-        return np.array(codes, np.int64)[np.searchsorted(distinct, ids)]
+        if not len(ids):
+            return np.empty(0, np.int32)
+        # What nsys numbers is dense, so a table tells the code of an id.
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or high >= _DENSE:
+            return self._of_any_ids(ids)
+        if high >= len(self._by_id):
+            more = np.full(2 * high + 1 - len(self._by_id), _UNSEEN, np.int32)
+            self._by_id = np.concatenate((self._by_id, more))
+        codes = self._by_id.take(ids)
+        unseen = codes == _UNSEEN
+        if not unseen.any():
+            return codes
+        new = _by_first(ids[unseen])
+        self._by_id[new] = self._look_up(new)
+        return self._by_id.take(ids)
+
+    def _of_any_ids(self, ids: Int64) -> Int32:
+        codes = np.full(len(ids), -1, np.int32)
+        dense = (ids >= 0) & (ids < _DENSE)
+        codes[dense] = self.of_string_ids(ids[dense])
+        sparse = ~dense & (ids > NOT_INTEGER)
+        if sparse.any():
+            known = self._by_odd_id
+            new = _by_first(ids[sparse])
+            new = new[[int(key) not in known for key in new]]
+            known.update(zip(new.tolist(), self._look_up(new).tolist(), strict=True))
+            codes[sparse] = [known[key] for key in ids[sparse].tolist()]
+        return codes
+
+    def _look_up(self, ids: Int64) -> Int32:
+        strings = self._database.strings(ids.tolist())
+        codes = [self.code(strings[key]) if key in strings else -1 for key in ids.tolist()]
+        return np.array(codes, np.int32)
 
 
 @dataclass(frozen=True)
@@ -82,7 +117,7 @@ class Faults:
     table: str
     rows: int
     good: Flags = field(init=False)
-    reasons: list[tuple[int, str]] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.good = np.ones(self.rows, np.bool_)
@@ -90,16 +125,22 @@ class Faults:
     def leave_out(self, bad: Flags, reason: str) -> None:
         """Leave out the rows that are `bad` and not left out yet."""
         bad = bad & self.good
-        if count := int(bad.sum()):
-            self.reasons.append((count, reason))
+        self.reasons[reason] = int(bad.sum())
+        if self.reasons[reason]:
             self.good &= ~bad
+
+    def include(self, others: Faults) -> None:
+        """Take in those of further rows; `good` stays that of the first."""
+        self.rows += others.rows
+        for reason, count in others.reasons.items():
+            self.reasons[reason] = self.reasons.get(reason, 0) + count
 
     def diagnostics(self) -> list[Diagnostic]:
         """One diagnostic for the table, or none."""
-        total = sum(count for count, _ in self.reasons)
+        total = sum(self.reasons.values())
         if not total:
             return []
-        parts = ", ".join(f"{count} {reason}" for count, reason in self.reasons)
+        parts = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items() if n)
         message = f"{total} of {self.rows} rows of {self.table} left out and not counted: {parts}."
         return [Diagnostic("warning", "bad-rows", message, count=total)]
 
@@ -125,3 +166,9 @@ def nullable(name: str, values: Int64) -> pl.Series:
     series = pl.Series(name, values)
     absent = values <= NOT_INTEGER
     return series.set(pl.Series(absent), None) if absent.any() else series
+
+
+def _by_first(values: Int64) -> Int64:
+    """Give distinct values in the order in which they come."""
+    distinct, first = np.unique(values, return_index=True)
+    return distinct[np.argsort(first)]

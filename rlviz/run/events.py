@@ -206,13 +206,12 @@ class Part:
 def _parts(
     index: int, report: Report, places: _Places, offset_ns: int, recode: pl.Series
 ) -> Iterator[Part]:
-    if report.activity is None:
+    if report.activity is None or report.devices is None:
         return
     # Lean rows are sorted by process and device: each lane is one slice of them.
-    runs = report.activity.group_by("pid", "device", maintain_order=True).len()
-    placed = places.of_activity(index, report, runs)
+    placed = places.of_activity(index, report, report.devices)
     first = 0
-    for row, lane, count in placed.select("row", "lane", "len").iter_rows():
+    for row, lane, count in placed.select("row", "lane", "rows").iter_rows():
         own = report.activity.slice(first, count)
         first += count
         yield Part(row, lane, own, own["kind"].to_numpy(), offset_ns, recode.to_numpy())

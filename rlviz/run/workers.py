@@ -134,9 +134,9 @@ def find_lanes(workers: Sequence[Worker]) -> list[Lane]:
 
 def _devices(report: Report) -> dict[int | None, set[int]]:
     found: dict[int | None, set[int]] = defaultdict(set)
-    if report.activity is not None:
-        pairs = report.activity.select("pid", "device").unique()
-        for pid, device in pairs.select(owner(report, pairs), "device").iter_rows():
+    if report.devices is not None:
+        pids = owner(report, report.devices)
+        for pid, device in report.devices.select(pids, "device").iter_rows():
             found[pid].add(device)
     return found
 
