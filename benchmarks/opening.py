@@ -44,7 +44,7 @@ class Opened(NamedTuple):
 def scan(folder: Path) -> float:
     """Time SQLite's own scan of five columns of all kernels, one report after the other."""
     begin = time.perf_counter()
-    for report in sorted(folder.glob("*.sqlite")):
+    for report in sorted(folder.rglob("*.sqlite")):
         subprocess.run([_sqlite(), str(report), SCAN], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin
 
@@ -166,7 +166,7 @@ def measure(folder: Path, repeats: int, *, stdlib: bool) -> str:
 
 def _kernels(folder: Path) -> int:
     count = "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL"
-    reports = folder.glob("*.sqlite")
+    reports = folder.rglob("*.sqlite")
     told = (subprocess.check_output([_sqlite(), str(one), count]) for one in reports)
     return sum(int(count) for count in told)
 

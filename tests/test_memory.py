@@ -42,7 +42,7 @@ def same(one: Any, other: Any) -> None:
         for mine, its in zip(one, other, strict=True):
             same(mine, its)
     elif isinstance(one, dict):
-        assert list(one) == list(other)
+        assert set(one) == set(other)
         for key, mine in one.items():
             same(mine, other[key])
     else:
@@ -156,13 +156,7 @@ def test_a_memory_that_cannot_be_understood_is_no_memory(folder: Path, tmp_path:
     whole = compose(opened(folder, tmp_path))
     store = Store(tmp_path)
     kept = [path.name for path in tmp_path.iterdir() if "-" in path.name]
-    assert {name.rsplit("-")[-1] for name in kept} == {
-        "clock",
-        "ranges",
-        "story",
-        "levels",
-        "scene",
-    }
+    assert {name.rsplit("-")[-1] for name in kept} > {"clock", "ranges", "story", "levels", "scene"}
     for name in kept:
         entry = store.get(name)
         assert entry is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rlviz.reports.gpu_rows import KERNEL, MEMCPY, MEMSET
@@ -62,17 +63,17 @@ class Activity:
             intersection(*self.copies, *spans),
         )
 
-    @property
+    @cached_property
     def busy(self) -> Spans:
         """Union of everything; compute, exposed communication and lone copies add up to it."""
         return union(*joined([self.compute, self.communication, self.copies]))
 
-    @property
+    @cached_property
     def comm_exposed(self) -> Spans:
         """Communication with no compute under it."""
         return subtraction(*self.communication, *self.compute)
 
-    @property
+    @cached_property
     def copy_only(self) -> Spans:
         """Copies and sets with neither kernel nor graph launch under them."""
         kernels = union(*joined([self.compute, self.communication]))

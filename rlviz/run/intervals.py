@@ -43,12 +43,13 @@ def union(start: Int64, end: Int64) -> Spans:
     if len(start) == 0 or (start[1:] > end[:-1]).all():
         return start, end
     if (start[1:] < start[:-1]).any():
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], end[order]
-    reach = np.maximum.accumulate(end)
-    opens = np.concatenate(([True], start[1:] > reach[:-1]))
-    closes = np.concatenate((opens[1:], [True]))
-    return start[opens], reach[closes]
+        # Where the i-th start lies behind the i-th end, all that began before it has ended: starts
+        # and ends can be sorted by themselves.
+        start, reach = np.sort(start), np.sort(end)
+    else:
+        reach = np.maximum.accumulate(end)
+    parts = np.flatnonzero(start[1:] > reach[:-1])
+    return start[np.append(0, parts + 1)], reach[np.append(parts, len(reach) - 1)]
 
 
 def clip(start: Int64, end: Int64, first: int | None, last: int | None) -> Spans:
@@ -97,14 +98,13 @@ def intersection(start: Int64, end: Int64, other_start: Int64, other_end: Int64)
     if len(few[0]) <= _FEW:
         return _slices(many, few)
     # Each piece of the result begins at a start and ends at an end: two binary searches give the
-    # intervals of the other union that reach into each interval.
-    first = np.searchsorted(other_end, start, side="right")
-    last = np.searchsorted(other_start, end, side="left")
+    # intervals of the one union that reach into each interval of the other.
+    first = np.searchsorted(many[1], few[0], side="right")
+    last = np.searchsorted(many[0], few[1], side="left")
     pieces = np.maximum(last - first, 0)
-    own = np.repeat(np.arange(len(start)), pieces)
-    within = np.arange(len(own)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    other = first[own] + within
-    return np.maximum(start[own], other_start[other]), np.minimum(end[own], other_end[other])
+    own = np.repeat(np.arange(len(few[0])), pieces)
+    other = first[own] + np.arange(len(own)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    return np.maximum(few[0][own], many[0][other]), np.minimum(few[1][own], many[1][other])
 
 
 def _slices(spans: Spans, windows: Spans) -> Spans:

@@ -36,6 +36,8 @@ __all__ = ["Rows", "Run"]
 
 Rows: TypeAlias = "int | Sequence[int] | None"
 
+_SUMMARIES = {"pool": (summary, "summary"), "gpu": (summary_by_gpu, "summary_by_gpu")}
+
 
 class Run:
     """One RL run, read from the reports of its workers. Made by `rlviz.load`.
@@ -87,6 +89,7 @@ class Run:
         self.rules = rules
         self.story = story
         self.memo = memo
+        self._summaries: dict[str, pl.DataFrame] = {}
         self._phases = phases
         self._diagnostics = diagnostics
 
@@ -248,7 +251,10 @@ class Run:
         if by not in ("pool", "gpu"):
             message = f"by={by!r} is none of 'pool' and 'gpu'"
             raise ValueError(message)
-        return (summary if by == "pool" else summary_by_gpu)(self.metrics)[0]
+        if by not in self._summaries:
+            make, name = _SUMMARIES[by]
+            self._summaries[by] = self.memo(name, (), lambda: make(self.metrics)[0])
+        return self._summaries[by]
 
     def gaps(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
@@ -271,7 +277,7 @@ class Run:
 
         Each has its number, its row and its place on the time axis; docs/findings.md defines them.
         """
-        return findings_frame(find(self))
+        return self.memo("findings", (), lambda: findings_frame(find(self)))
 
     @property
     def framework(self) -> str | None:

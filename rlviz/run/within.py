@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["closed", "how_many", "integral", "joined", "within"]
+__all__ = ["closed", "how_many", "joined", "within"]
 
 _NONE = np.empty(0, np.int64)
 
@@ -69,38 +69,6 @@ def _within_one(spans: Spans, start: int, end: int) -> int:
     return whole - max(start - int(spans[0][first]), 0) - max(int(spans[1][last - 1]) - end, 0)
 
 
-def integral(time: Int64, level: Int64, start: Int64, end: Int64) -> Int64:
-    """Integrate a step function over windows.
-
-    Parameters
-    ----------
-    time, level : ndarray of int64, shape (n,)
-        The function is ``level[i]`` from ``time[i]`` on, and 0 before; its last level is 0. `time`
-        ascends; where it repeats, the last level counts.
-    start, end : ndarray of int64, shape (m,)
-        The windows.
-
-    Returns
-    -------
-    ndarray of int64, shape (m,)
-
-    Examples
-    --------
-    >>> integral(np.array([0, 5, 9]), np.array([1, 3, 0]), np.array([4]), np.array([8]))
-    array([10])
-    """
-    if len(time) == 0:
-        return np.zeros(len(start), np.int64)
-    sums = np.concatenate(([0], np.cumsum(level[:-1] * np.diff(time))))
-
-    def until(at: Int64) -> Int64:
-        place = np.searchsorted(time, at, side="right") - 1
-        reached = sums[place] + level[place] * (at - time[place])
-        return np.where(place < 0, 0, reached)
-
-    return until(end) - until(start)
-
-
 def how_many(sets: Sequence[Spans]) -> tuple[Int64, Int64]:
     """Count how many of several unions hold at each moment.
 
@@ -117,10 +85,9 @@ def how_many(sets: Sequence[Spans]) -> tuple[Int64, Int64]:
     (array([ 0,  5, 10, 20]), array([1, 2, 1, 0]))
     """
     start, end = joined(sets)
-    time = np.concatenate((start, end))
-    order = np.argsort(time, kind="stable")
-    rises = np.concatenate((np.ones(len(start), np.int64), np.full(len(end), -1)))[order]
-    time, level = time[order], np.cumsum(rises)
+    # Moment and whether it is an end in one number each: faster than sorting indices.
+    moment = np.sort(np.concatenate((start << 1, end << 1 | 1)))
+    time, level = moment >> 1, np.cumsum(1 - 2 * (moment & 1))
     last = np.concatenate((time[1:] > time[:-1], [True])) if len(time) else np.empty(0, bool)
     return time[last], level[last]
 
