@@ -13,6 +13,7 @@ from rlviz.run.trust import ReportLine, Trouble
 from rlviz.view.activity import draw_activity
 from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
+from rlviz.view.numbers import Numbers, numbers_of
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
 from rlviz.view.scene import (
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["compose", "names_of"]
 
 _SHAPES = (Row, PoolBand, Bars, Overlays, Shade, Bracket, Heading, Line, Overview)
-_CLASSES = (Scene, *_SHAPES, Remark, Trust, ReportLine, Trouble)
+_CLASSES = (Scene, *_SHAPES, Remark, Trust, ReportLine, Trouble, Numbers)
 
 _OVERVIEW_STEPS = 600
 _OVERVIEW_POOLS = ("generation", "training", "colocated")
@@ -99,6 +100,7 @@ def _composed(run: ZoomableRun) -> Scene:
         kernels=run.groups.kernels,
         remarks=remarks_of(run),
         trust=trust_of(run),
+        numbers=numbers_of(run),
     )
 
 

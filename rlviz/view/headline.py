@@ -12,9 +12,19 @@ if TYPE_CHECKING:
     from rlviz.run.run import Run
     from rlviz.view.scene import Row
 
-__all__ = ["busy_of", "caption_of", "notes_of", "subtitle_of", "title_of"]
+__all__ = [
+    "busy_of",
+    "caption_of",
+    "counted",
+    "looked_at_ns",
+    "notes_of",
+    "seconds_text",
+    "subtitle_of",
+    "title_of",
+]
 
 _POOLS = ("generation", "training", "colocated")
+_LOOKED_AT = ("busy_ns", "idle_launch_ns", "idle_short_ns", "idle_wait_ns")
 
 
 def title_of(run: Run) -> str:
@@ -22,10 +32,10 @@ def title_of(run: Run) -> str:
     framework = run.framework
     parts = ["RL run" if framework in (None, "plain") else f"{framework} run"]
     if hosts := run.rows["host"].drop_nulls().n_unique():
-        parts.append(_counted(hosts, "host"))
+        parts.append(counted(hosts, "host"))
     gpus = run.rows.filter(pl.col("gpu_data"))["row"].n_unique()
     rows = run.rows["row"].n_unique()
-    parts.append(_counted(gpus, "GPU") if gpus else _counted(rows, "worker") + " without GPU rows")
+    parts.append(counted(gpus, "GPU") if gpus else counted(rows, "worker") + " without GPU rows")
     numbers = [i.number for i in run.story.iterations]
     if numbers:
         first, last = min(numbers), max(numbers)
@@ -85,7 +95,7 @@ def notes_of(run: Run) -> tuple[str, ...]:
 
 def busy_of(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
     """Say how long a view is, and how busy the GPUs of each pool were."""
-    parts = [_seconds(view_ns[1] - view_ns[0])]
+    parts = [seconds_text(view_ns[1] - view_ns[0])]
     for pool in _POOLS:
         shares = [r.busy_share for r in rows if r.pool == pool and r.busy_share is not None]
         if shares:
@@ -96,11 +106,15 @@ def busy_of(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
 def _bubbles(complete: pl.DataFrame, pool: str) -> str:
     """Give the share of bubbles in the time that was looked at, edges left out."""
     own = complete.filter(pl.col("pool") == pool)
-    columns = ("busy_ns", "idle_launch_ns", "idle_short_ns", "idle_wait_ns")
-    if own.is_empty() or any(own[c].null_count() for c in (*columns, "bubble_ns")):
+    looked_at = own.select(looked_at_ns()).to_series()
+    if own.is_empty() or looked_at.null_count() or own["bubble_ns"].null_count():
         return ""
-    looked_at = sum(_sum(own[column]) for column in columns)
-    return f"{pool} {100 * _sum(own['bubble_ns']) / max(looked_at, 1):.0f} %"
+    return f"{pool} {100 * _sum(own['bubble_ns']) / max(_sum(looked_at), 1):.0f} %"
+
+
+def looked_at_ns() -> pl.Expr:
+    """Give the GPU time of a summary that shares are of: busy and idle, edges left out."""
+    return pl.sum_horizontal(*_LOOKED_AT, ignore_nulls=False)
 
 
 def _sum(times_ns: pl.Series) -> int:
@@ -108,10 +122,13 @@ def _sum(times_ns: pl.Series) -> int:
 
 
 def _mean_s(times_ns: pl.Series) -> str:
-    return _seconds(_sum(times_ns) / len(times_ns))
+    return seconds_text(_sum(times_ns) / len(times_ns))
 
 
-def _seconds(time_ns: float) -> str:
+def seconds_text(time_ns: float) -> str:
+    """Write a time as people read it: "17.5 s", "820.0 us"."""
+    if time_ns == 0:
+        return "0 s"
     if time_ns >= 10**10:
         return f"{time_ns / 1e9:.1f} s"
     if time_ns >= 10**8:
@@ -119,5 +136,6 @@ def _seconds(time_ns: float) -> str:
     return f"{time_ns / 1e6:.1f} ms" if time_ns >= 10**5 else f"{time_ns / 1e3:.1f} us"
 
 
-def _counted(count: int, word: str) -> str:
+def counted(count: int, word: str) -> str:
+    """Write a count with its word: "1 GPU", "8 GPUs"."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

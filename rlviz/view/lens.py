@@ -23,6 +23,7 @@ MODULES = (
     "hover",
     "remarks",
     "trust",
+    "numbers",
     "search",
     "controls",
     "link",

@@ -17,6 +17,7 @@ from bokeh.embed import json_item
 from rlviz.view.choices import coloring, domains, role_of, roles
 from rlviz.view.figure import draw, limits, window
 from rlviz.view.legible import legible
+from rlviz.view.numbers import number_facts
 from rlviz.view.palette import LABELS, SURFACE
 from rlviz.view.sizes import FONT, font_px, row_height_px
 from rlviz.view.trust import trust_facts
@@ -110,6 +111,7 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
             {**vars(remark), "text": legible(remark.text, LONGEST_TEXT)} for remark in scene.remarks
         ],
         "trust": trust_facts(scene.trust),
+        "numbers": number_facts(scene.numbers),
         "surface": {"light": SURFACE["light"], "dark": SURFACE["dark"]},
         "paint": drawing.paint.done,
     }

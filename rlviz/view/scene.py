@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rlviz.view.numbers import Numbers
     from rlviz.view.trust import Trust
 
     Float = NDArray[np.float64]
@@ -262,6 +263,8 @@ class Scene:
         How the reports were aligned, and what is wrong with them.
     headings : tuple of Heading
         Of the runs, where there are several.
+    numbers : Numbers or None
+        What ``run.summary()`` says; None without iterations.
     """
 
     title: str
@@ -290,3 +293,4 @@ class Scene:
     remarks: tuple[Remark, ...] = ()
     trust: Trust | None = None
     headings: tuple[Heading, ...] = ()
+    numbers: Numbers | None = None

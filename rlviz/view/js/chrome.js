@@ -1,5 +1,6 @@
 // Everything of the chart that is HTML: title, legend, caption, findings, pool names.
 
+import { foldNumbers } from "./numbers.js";
 import { listRemarks } from "./remarks.js";
 import { foldTrust } from "./trust.js";
 
@@ -51,6 +52,8 @@ export class Chrome {
     root.append(this.legend, this.plot, this.status);
     const remarks = listRemarks(facts, (remark) => this.went(remark));
     if (remarks !== null) root.append(remarks);
+    const numbers = foldNumbers(facts);
+    if (numbers !== null) root.append(numbers);
     const madeUp = facts.simulated ? ["simulated run, no measurement"] : [];
     const trust = foldTrust(facts, madeUp);
     // What a caption says of clock and reports, the line of trust says too.

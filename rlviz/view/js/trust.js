@@ -1,7 +1,7 @@
 // What to trust, below the chart: a line that unfolds into the reports and all that is wrong with
 // them. Texts of a report are text, whatever they say.
 
-function trustPart(tag, name = "", text = "") {
+export function trustPart(tag, name = "", text = "") {
   const one = document.createElement(tag);
   if (name) one.className = `rlviz-${name}`;
   one.textContent = text;
