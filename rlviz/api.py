@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from rlviz.errors import NoReports, RlvizError, name_of
-from rlviz.levels.memory import memory_of
 from rlviz.levels.query import ZoomableRun
-from rlviz.levels.store import store_of
-from rlviz.loading import read_all
-from rlviz.reports.find import expanded, find
-from rlviz.run.anonymize import anonymous
-from rlviz.run.assemble import assemble
-from rlviz.run.rulebook import read_rules
+from rlviz.opening import Wishes, opening_of
+from rlviz.run.part import part_of
 from rlviz.run.rules import ROLES
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from rlviz.levels.store import Cache
+    from rlviz.opening import Opening
     from rlviz.reports.find import Reports
+    from rlviz.run.part import Numbers, Part, Words
     from rlviz.run.rulebook import RuleSource
     from rlviz.view.comparison import Comparison
     from rlviz.view.timeline import Timeline
 
 __all__ = ["compare", "load", "show"]
-
-_NOTHING = (
-    "Name a folder, a glob or files of nsys exports (.sqlite, made by: nsys export --type sqlite). "
-    "Ray keeps reports in "
-    "/tmp/ray/session_*/logs/nsight on every node; if they are missing there, workers were killed "
-    "before nsys wrote them: for NeMo-RL capture with "
-    'NRL_NSYS_EXTRA_OPTIONS=\'{"capture-range-end":"stop-shutdown"}\'.'
-)
 
 
 def load(
@@ -46,6 +33,9 @@ def load(
     anonymize: bool = False,
     executor: Executor | None = None,
     cache: Cache = True,
+    steps: Numbers | None = None,
+    ranks: Numbers | None = None,
+    roles: Words | None = None,
 ) -> ZoomableRun:
     """Load the reports of one run; nothing is displayed, no input is changed.
 
@@ -73,6 +63,15 @@ def load(
     cache : bool, str or Path
         Keep what was read in the cache folder, nowhere, or in another folder: a report that did
         not change is not read again.
+    steps : int or iterable of int, optional
+        Read only reports of these train steps: ``(3, 5)`` is 3 and 5, ``range(3, 6)`` is 3 to 5. A
+        report whose name does not tell its steps is read, and so are all steps of a report that
+        holds one of these.
+    ranks : int or iterable of int, optional
+        Read only reports of workers of these ranks, in whatever role. Roles none of whose reports
+        tell a rank are read all.
+    roles : str or iterable of str, optional
+        Read only reports with a worker of one of these roles.
 
     Returns
     -------
@@ -86,9 +85,10 @@ def load(
     RlvizError
         The only report there is cannot be read.
     NoReports
-        There is none, or none can be read; its `reasons` tell why.
+        There is none, none can be read, or none is of the steps, ranks and roles asked for; its
+        `reasons` tell why.
     ValueError
-        A role that is none, or an offset of something that is not there.
+        A role that is none, a number that is none, or an offset of something that is not there.
 
     Examples
     --------
@@ -96,21 +96,11 @@ def load(
     >>> rlviz.load("ray/session_latest/logs/nsight")  # doctest: +SKIP
     Run(8 rows, 8 reports, 160.2 s)
     """
-    _check_roles(reports)
-    names = read_rules(rules)
-    found, errors = find(reports)
-    failures = [(name_of(error.path), error) for error in errors]
-    read, unreadable = read_all(found, executor, cache)
-    failures += unreadable
-    if not read:
-        raise _none_read(reports, failures)
-    if anonymize:
-        named = anonymous(read, failures)
-        read, failures, offsets = named.reports, named.failures, named.offsets(offsets)
-    # All that the run depends on besides its reports.
-    asked = names.text, iteration_marker, offsets, anonymize, failures
-    memo = memory_of(store_of(cache), read, asked)
-    return assemble(read, failures, names, iteration_marker, offsets, made=ZoomableRun, memo=memo)
+    part = part_of(steps, ranks, roles)
+    opening = _opening(
+        reports, rules, iteration_marker, offsets, executor, cache, part, anonymize=anonymize
+    )
+    return opening.run_of(*opening.read())
 
 
 def show(
@@ -122,16 +112,23 @@ def show(
     anonymize: bool = False,
     executor: Executor | None = None,
     cache: Cache = True,
+    steps: Numbers | None = None,
+    ranks: Numbers | None = None,
+    roles: Words | None = None,
     static: bool = False,
 ) -> Timeline:
     """Show the timeline of a run, in a notebook.
+
+    Where reading takes long, the chart comes up with the phases, and fills in while reports are
+    read.
 
     Parameters
     ----------
     reports : ZoomableRun, or what `load` takes
         The run.
-    rules, iteration_marker, offsets, anonymize, executor, cache
-        As for `load`; a run has its own already.
+    rules, iteration_marker, offsets, anonymize, executor, cache, steps, ranks, roles
+        As for `load`; a run has its own already. The first view shows the steps that were asked
+        for.
     static : bool
         Display only the figure that a saved notebook keeps: it needs no kernel, and Python does
         not move it.
@@ -146,19 +143,20 @@ def show(
     >>> import rlviz
     >>> timeline = rlviz.show("ray/session_latest/logs/nsight")  # doctest: +SKIP
     """
-    from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
+    from rlviz.filling import fill, look_at, worth_filling  # only drawing needs Bokeh
+    from rlviz.view.timeline import Timeline, in_notebook
 
-    if not isinstance(reports, ZoomableRun):
-        reports = load(
-            reports,
-            rules=rules,
-            iteration_marker=iteration_marker,
-            offsets=offsets,
-            anonymize=anonymize,
-            executor=executor,
-            cache=cache,
+    part = part_of(steps, ranks, roles)
+    if isinstance(reports, ZoomableRun):
+        timeline = Timeline(reports)
+    else:
+        opening = _opening(
+            reports, rules, iteration_marker, offsets, executor, cache, part, anonymize=anonymize
         )
-    timeline = Timeline(reports)
+        if not static and in_notebook() and worth_filling(opening):
+            return fill(opening)
+        timeline = Timeline(opening.run_of(*opening.read()))
+    look_at(timeline, part)
     timeline._show(static=static)
     return timeline
 
@@ -208,21 +206,21 @@ def compare(
     return comparison
 
 
-def _check_roles(reports: Reports) -> None:
+def _opening(
+    reports: Reports,
+    rules: RuleSource | None,
+    iteration_marker: str | None,
+    offsets: Mapping[str, float] | None,
+    executor: Executor | None,
+    cache: Cache,
+    part: Part,
+    *,
+    anonymize: bool,
+) -> Opening:
     if isinstance(reports, Mapping):
         for role in reports:
             if role not in ROLES:
                 message = f"{role!r} is no role; roles are {', '.join(ROLES)}."
                 raise ValueError(message)
-
-
-def _is_one_file(reports: Reports) -> bool:
-    return isinstance(reports, str | os.PathLike) and not expanded(reports).is_dir()
-
-
-def _none_read(reports: Reports, failures: list[tuple[str, RlvizError]]) -> RlvizError:
-    if len(failures) == 1 and _is_one_file(reports):
-        return failures[0][1]
-    problem = f"none of {len(failures)} reports can be read." if failures else "no reports found."
-    asked = reports if isinstance(reports, str) else getattr(reports, "name", "reports")
-    return NoReports(str(asked), problem, _NOTHING, tuple(error for _, error in failures))
+    wishes = Wishes(rules, iteration_marker, offsets, anonymize, executor, cache, part)
+    return opening_of(reports, wishes)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Outcome: TypeAlias = Report | RlvizError
 
-__all__ = ["read_all"]
+__all__ = ["outcomes_of", "read_all", "waiting_bytes"]
 
 # Below this, starting processes takes longer than they save.
 _WORTH_PROCESSES = 200 << 20
@@ -56,7 +56,7 @@ def read_all(
     outcomes: dict[int, Outcome] = {}
     progress = tqdm(total=len(found), desc="reading reports", unit="report", leave=False, delay=1)
     with progress:
-        for number, outcome in _outcomes(found, executor, store):
+        for number, outcome in outcomes_of(found, executor, store):
             outcomes[number] = outcome
             progress.update()
     reports: list[Report] = []
@@ -70,9 +70,23 @@ def read_all(
     return reports, failures
 
 
-def _outcomes(
+def outcomes_of(
     found: Sequence[Found], executor: Executor | None, store: Store | None
 ) -> Iterator[tuple[int, Outcome]]:
+    """Read reports, and give each with its number as soon as it is there: kept ones first.
+
+    Parameters
+    ----------
+    found, executor, store
+        As for `read_all`.
+
+    Yields
+    ------
+    number : int
+        Its place in `found`.
+    outcome : Report or RlvizError
+        The report, or why it could not be read.
+    """
     waiting: dict[int, tuple[Found, Path]] = {}
     for number, one in enumerate(found):
         try:
@@ -93,6 +107,18 @@ def _outcomes(
     else:
         for number, (one, path) in waiting.items():
             yield number, _read_here(store, one, path)
+
+
+def waiting_bytes(found: Sequence[Found], store: Store | None) -> int:
+    """Tell how much of the reports is still to be read: the size of those that are not kept."""
+    size = 0
+    for one in found:
+        try:
+            if store is None or one.is_capture or kept_report(store, one.path) is None:
+                size += one.path.stat().st_size
+        except (OSError, RlvizError):
+            continue  # it is told when it is read
+    return size
 
 
 def _read_here(store: Store | None, one: Found, path: Path) -> Outcome:

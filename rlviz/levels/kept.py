@@ -12,7 +12,7 @@ import rlviz.reports
 from rlviz.errors import RlvizError, UnreadableReport, name_of
 from rlviz.reports.collectives import read_collectives
 from rlviz.reports.identity import ray_node
-from rlviz.reports.read import read_report
+from rlviz.reports.read import read_report, sketch_report
 from rlviz.reports.report import Communicator, Diagnostic, Gpu, Identity, Report, Start
 from rlviz.reports.stamp import stamp_of
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rlviz.levels.store import Entry, Store
 
-__all__ = ["keep", "kept_report", "key_of", "read_through"]
+__all__ = ["keep", "kept_report", "key_of", "read_through", "sketched"]
 
 _FORMAT = 2  # goes up when what is kept of a report changes
 _ENDS = 1 << 16
@@ -72,6 +72,20 @@ def kept_report(
     """Take a report from the store; None when it is not there. No SQLite is touched."""
     entry = store.get(key_of(path))
     return None if entry is None else _opened(entry, path, key, role)
+
+
+def sketched(
+    store: Store | None, path: Path, key: str | None = None, role: str | None = None
+) -> Report:
+    """Take a report from the store, else read what takes no time; its GPU rows are not read.
+
+    Parameters
+    ----------
+    store, path, key, role
+        As for `read_through`.
+    """
+    kept = kept_report(store, path, key, role) if store is not None and path.is_file() else None
+    return kept or sketch_report(path, key, role)
 
 
 def keep(store: Store, path: Path, key: str | None = None, role: str | None = None) -> Report:

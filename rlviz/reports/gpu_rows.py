@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Int32 = NDArray[np.int32]
     Columns = dict[str, Int64]
 
-__all__ = ["GRAPH", "KERNEL", "MEMCPY", "MEMSET", "read_gpu_rows"]
+__all__ = ["GRAPH", "KERNEL", "MEMCPY", "MEMSET", "has_gpu_rows", "read_gpu_rows"]
 
 KERNEL, MEMCPY, MEMSET, GRAPH = range(4)
 """Values of the column `kind`."""
@@ -40,8 +40,8 @@ _COMMON = ("start", "end", "globalPid", "deviceId")
 
 def read_gpu_rows(
     database: Database, names: Names, window: Window, found: list[Diagnostic]
-) -> pl.DataFrame | None:
-    """Read kernels, copies, sets and graph launches; None when no table of them is there.
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """Read kernels, copies, sets and graph launches; (None, None) when no table of them is there.
 
     Returns
     -------
@@ -71,6 +71,16 @@ def read_gpu_rows(
             lean.add(kind, good, name(names, good))
         found += faults.diagnostics()
     return lean.finish() if there else (None, None)
+
+
+def has_gpu_rows(database: Database) -> bool:
+    """Tell whether there is a GPU row, without reading any column."""
+    tables = (_PREFIX + suffix for suffix in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
+    return any(
+        database.rows(f"SELECT 1 FROM {table} LIMIT 1")
+        for table in tables
+        if database.has(table, *REQUIRED)
+    )
 
 
 def _kernel_names(names: Names, columns: Columns) -> Int32:

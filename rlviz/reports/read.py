@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rlviz.errors import NotAnExport, UnreadableReport, name_of
 from rlviz.reports.activity import read_copies, read_graphs, read_kernels
 from rlviz.reports.database import Database, open_database
-from rlviz.reports.gpu_rows import GRAPH, read_gpu_rows
+from rlviz.reports.gpu_rows import GRAPH, has_gpu_rows, read_gpu_rows
 from rlviz.reports.identity import read_identity, read_start
 from rlviz.reports.nvtx import read_nvtx
 from rlviz.reports.report import Diagnostic, Report
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Detail", "read_details", "read_report", "reopened"]
+__all__ = ["Detail", "read_details", "read_report", "reopened", "sketch_report"]
 
 Detail: TypeAlias = Literal["kernels", "copies", "graphs"]
 
@@ -53,6 +53,27 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
     UnreadableReport
         The file is damaged or cannot be opened.
     """
+    return _read(path, key, role, gpu_rows=True)
+
+
+def sketch_report(path: Path, key: str | None = None, role: str | None = None) -> Report:
+    """Read who recorded a report, and its NVTX rows: all that takes no time; no GPU rows.
+
+    Parameters
+    ----------
+    path, key, role
+        As for `read_report`, whose errors it raises.
+
+    Returns
+    -------
+    Report
+        Without `activity`: `unread` tells whether there is any. Its diagnostics do not speak of
+        what the report lacks.
+    """
+    return _read(path, key, role, gpu_rows=False)
+
+
+def _read(path: Path, key: str | None, role: str | None, *, gpu_rows: bool) -> Report:
     stamp = stamp_of(path)
     with open_database(path) as database:
         _require_nsys(database)
@@ -60,9 +81,12 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
         window = Window(start.duration_ns)
         names = Names(database)
         found: list[Diagnostic] = []
-        activity, devices = read_gpu_rows(database, names, window, found)
+        activity, devices = None, None
+        if gpu_rows:
+            activity, devices = read_gpu_rows(database, names, window, found)
         ranges, marks = read_nvtx(database, names, window, found)
-        found += _absences(database, activity, ranges)
+        if gpu_rows:
+            found += _absences(database, activity, ranges)
         if start.utc_ns is None:
             found.append(
                 Diagnostic(
@@ -85,6 +109,7 @@ def read_report(path: Path, key: str | None = None, role: str | None = None) -> 
             ranges=ranges,
             marks=marks,
             diagnostics=tuple(found),
+            unread=not gpu_rows and has_gpu_rows(database),
         )
 
 

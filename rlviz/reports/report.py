@@ -159,6 +159,8 @@ class Report:
         Whose the rows of `activity` are, as of `rlviz.reports.gpu_rows`.
     collectives : polars.DataFrame or None
         As of `rlviz.reports.collectives.read_collectives`; None: they are not read yet.
+    unread : bool
+        It has GPU rows, and they are not read yet: `activity` is None.
     spell : callable
         How its texts and its path are to be written in the run: as they are, unless somebody asked
         for a run without names.
@@ -177,6 +179,7 @@ class Report:
     diagnostics: tuple[Diagnostic, ...] = ()
     devices: pl.DataFrame | None = None
     collectives: pl.DataFrame | None = None
+    unread: bool = False
     spell: Callable[[str], str] = str
 
     @property

@@ -21,6 +21,7 @@ from rlviz.run.hosts import find_machines, hosts_of
 from rlviz.run.iteration import Iteration, Refit
 from rlviz.run.iterations import Story, tell_story
 from rlviz.run.memo import forgets
+from rlviz.run.part import EVERYTHING
 from rlviz.run.phases import all_phases, marked_ranges
 from rlviz.run.rulebook import shipped_rules
 from rlviz.run.run import Run
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from rlviz.reports.report import Report
     from rlviz.run.hosts import Host
     from rlviz.run.memo import Memo
+    from rlviz.run.part import Part
     from rlviz.run.rules import Rules
     from rlviz.run.workers import Lane, Worker
 
@@ -60,6 +62,7 @@ def assemble(
     *,
     made: type[RunT],
     memo: Memo = forgets,
+    part: Part = EVERYTHING,
 ) -> RunT:
     """Make a run of reports.
 
@@ -79,6 +82,8 @@ def assemble(
         Kind of run to make: `Run`, or one that can do more.
     memo : Memo
         Keeps what takes long to work out.
+    part : Part
+        What of the run was asked for, and what was left out.
 
     Raises
     ------
@@ -112,8 +117,9 @@ def assemble(
     story, phases = memo("story", _STORY, tell)
     diagnostics = [
         *(_failure(key, error, rules) for key, error in failures),
+        *part.told,
         *doubles,
-        *what_is_missing(reports, machines, everybody),
+        *what_is_missing(reports, machines, everybody, part),
         *clock.diagnostics,
         *_of_reports(reports, everybody),
         *unknown_windows,
@@ -275,6 +281,8 @@ def _reports_frame(
 
 
 def _status(report: Report) -> str:
+    if report.unread:
+        return "unread"
     has_ranges = report.ranges is not None and len(report.ranges) > 0
     if report.gpu_rows and has_ranges:
         return "ok"

@@ -259,5 +259,5 @@ def _zero(
     reports: Sequence[Report], places: Mapping[int, int], alignments: Mapping[int, Alignment]
 ) -> int:
     placed = [i for i in places if not alignments[i].apart]
-    with_gpu = [i for i in placed if reports[i].gpu_rows]
+    with_gpu = [i for i in placed if reports[i].gpu_rows or reports[i].unread]
     return min((places[i] for i in with_gpu or placed), default=0)

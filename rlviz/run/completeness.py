@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rlviz.reports.report import Diagnostic
+from rlviz.run.part import EVERYTHING
 from rlviz.run.rules import TRAINING_ROLES
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from rlviz.reports.report import Report, Severity
     from rlviz.run.hosts import Machine
+    from rlviz.run.part import Part
     from rlviz.run.workers import Worker
 
 __all__ = ["what_is_missing"]
@@ -30,7 +32,10 @@ _CURE = (
 
 
 def what_is_missing(
-    reports: Sequence[Report], machines: Sequence[Machine], workers: Sequence[Worker]
+    reports: Sequence[Report],
+    machines: Sequence[Machine],
+    workers: Sequence[Worker],
+    part: Part = EVERYTHING,
 ) -> list[Diagnostic]:
     """Tell which ranks, captures and GPUs the reports speak of that have left none.
 
@@ -41,21 +46,23 @@ def what_is_missing(
     ----------
     reports, machines, workers : sequence of Report, sequence of Machine, sequence of Worker
         All that was read, also what was set apart.
+    part : Part
+        What was asked for: nothing else is missing.
     """
-    missing = _missing_ranks(reports, workers)
+    missing = _missing_ranks(reports, workers, part)
     # Who names one report does not expect the others in it.
     severity: Severity = "warning" if len(reports) > 1 else "info"
     return [
         *(_ranks(role, gone, size, severity) for (role, size), gone in missing.items() if gone),
-        *_strangers(reports, workers, missing, severity),
-        *_captures(reports, workers),
+        *(_strangers(reports, workers, missing, severity) if part.everything else ()),
+        *(_captures(reports, workers) if part.steps is None else ()),
         *_blind(reports, workers),
-        *_unseen(reports, machines, workers),
+        *(_unseen(reports, machines, workers) if part.everything else ()),
     ]
 
 
 def _missing_ranks(
-    reports: Sequence[Report], workers: Sequence[Worker]
+    reports: Sequence[Report], workers: Sequence[Worker], part: Part
 ) -> dict[tuple[str, int], list[int]]:
     """Find the ranks that are missing, by role and size."""
     found: defaultdict[tuple[str, int | None], set[int]] = defaultdict(set)
@@ -72,7 +79,8 @@ def _missing_ranks(
         expected = size if size is not None else max(ranks) + 1
         # A rank beyond all that can be is a number that means something else.
         if expected <= 1_000_000:
-            missing[role, expected] = sorted(set(range(expected)) - ranks)
+            gone = set(range(expected)) - ranks
+            missing[role, expected] = sorted(filter(part.holds_rank, gone))
     return missing
 
 

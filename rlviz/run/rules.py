@@ -103,7 +103,8 @@ class Rules:
     steps : Pattern
         Ranges of a controller, one a train step, from the first step on.
     first_step : tuple of re.Pattern
-        Each finds a group ``first`` in a report's name: the first train step that it captured.
+        Each finds a group ``first`` in a report's name: the first train step that it captured; and
+        ``end``, if it has one: the first that it did not.
     rank : tuple of re.Pattern
         Each finds a group ``rank`` in a report's name: the rank of its worker in its role.
     communication : Pattern
@@ -193,6 +194,24 @@ class Rules:
         3
         """
         return _number(self.first_step, "first", report)
+
+    def steps_of(self, report: str) -> range | None:
+        """Tell the train steps that a report captured, by its name without suffix.
+
+        Returns
+        -------
+        range or None
+            None: its name does not tell.
+
+        Examples
+        --------
+        >>> from rlviz.run.rulebook import shipped_rules
+        >>> shipped_rules().steps_of("dtensor_policy_worker_v2_3:8_4711")
+        range(3, 8)
+        """
+        first = self.first_step_of(report)
+        end = _number((p for p in self.first_step if "end" in p.groupindex), "end", report)
+        return range(first, end) if first is not None and end is not None and first < end else None
 
     def rank_of(self, report: str) -> int | None:
         """Tell the rank of a report's worker, by the report's name without suffix.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rlviz.reports.report import Report
     from rlviz.run.hosts import Host
 
-__all__ = ["Lane", "Worker", "find_lanes", "find_workers", "owner"]
+__all__ = ["Lane", "Worker", "find_lanes", "find_workers", "owner", "rank_told", "role_told"]
 
 _RANK = re.compile(r"[0-9]{1,9}")
 _CAPTURE_NUMBER = re.compile(r"\.\d+$")
@@ -98,7 +98,7 @@ def find_workers(reports: Sequence[Report], hosts: Sequence[Host], rules: Rules)
             alike = by_process[host.number, pid]
             worker = _same_session_worker(alike, reports, report)
             if worker is None:
-                rank = _rank(report, rules) if len(pids) == 1 else None
+                rank = rank_told(report, rules) if len(pids) == 1 else None
                 worker = Worker(host, pid, "unknown", rank)
                 workers.append(worker)
                 alike.append(worker)
@@ -151,7 +151,8 @@ def _gpu(report: Report, pid: int | None, device: int) -> Gpu:
     return gpus.get((pid if pid is not None else -1, device)) or gpus.get((-1, device)) or Gpu()
 
 
-def _rank(report: Report, rules: Rules) -> int | None:
+def rank_told(report: Report, rules: Rules) -> int | None:
+    """Tell the rank of a report's worker, if it has but one: by its environment, else its name."""
     rank = report.identity.environment.get("RANK", "")
     return int(rank) if _RANK.fullmatch(rank) else rules.rank_of(report.path.stem)
 
@@ -183,6 +184,13 @@ def _launch_ns(report: Report) -> int | None:
     if start.utc_ns is None or start.launch_delay_ns is None or start.system_clock_ns is not None:
         return None
     return start.utc_ns - start.launch_delay_ns
+
+
+def role_told(report: Report, rules: Rules) -> str:
+    """Tell the role of a report none of whose ranges says whose it is."""
+    identity = report.identity
+    processes = {*identity.processes.values(), *identity.threads.values()}
+    return report.role or rules.role((), processes, report.path.stem)
 
 
 def _role(worker: Worker, reports: Sequence[Report], rules: Rules) -> str:

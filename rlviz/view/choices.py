@@ -30,6 +30,7 @@ SHADES = {
     "not_captured": "not captured",
     "edge": "profiler edge",
     "no_gpu_data": "no GPU data",
+    "reading": "being read",
 }
 
 

@@ -11,7 +11,7 @@ from rlviz.view.figure import window
 from rlviz.view.legible import legible, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from traitlets import Bunch
 
@@ -48,21 +48,62 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
         self._layouts: dict[str, ipywidgets.Layout] = {}
         self._wrapped = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
         self._styles: dict[type, ipywidgets.Widget] = {}
-        self._windows: dict[int | str, tuple[float, float]] = {
-            _ALL: window(scene.start_s, scene.end_s)
-        }
-        self._windows |= {number: (start, end) for number, start, end, _ in scene.iterations}
-        self._domains = domains(scene)
-        self._roles = roles(scene)
-        row = self._row(scene)
-        self._forget()
-        super().__init__([self._group(row), chart])
+        self._above = self._group(self._controls(scene))
+        super().__init__([self._above, chart])
         chart.observe(self._moved, "_shown")
         chart.observe(self._counted, "_found")
         self._moved(None)
 
     def __repr__(self) -> str:
         return repr(self._chart)
+
+    def renew(self, scene: Scene) -> None:
+        """Make the controls fit another scene of the same run; what was chosen stays."""
+        if self._fits(scene):
+            self._know(scene)
+            return
+        chosen = self._choices()
+        before: ipywidgets.Box = self._above
+        self._above = self._group(self._controls(scene))
+        self._quiet = True
+        self.color_by.value, self.search.value = chosen["color_by"], chosen["search"]
+        for role, chip in zip(self._roles, self.rows, strict=True):
+            chip.value = role not in chosen["hidden_roles"]
+        self._quiet = False
+        self.count.value = self._chart._found
+        self.children = [self._above, self._chart]
+        for one in (*_below(before), before):
+            one.close()
+        self._moved(None)
+
+    def _controls(self, scene: Scene) -> list[ipywidgets.Widget]:
+        """Make all controls of a scene, as they are at first."""
+        self._know(scene)
+        row = self._row(scene)
+        self._forget()
+        return row
+
+    def _know(self, scene: Scene) -> None:
+        self._windows: dict[int | str, tuple[float, float]] = {
+            _ALL: window(scene.start_s, scene.end_s)
+        }
+        self._windows |= {number: (start, end) for number, start, end, _ in scene.iterations}
+        self._domains = domains(scene)
+        self._roles = roles(scene)
+        self._offered = self._offer(scene)
+
+    def _fits(self, scene: Scene) -> bool:
+        """Tell whether there is the same to choose from: it can stay then, focus and all."""
+        return self._offered == self._offer(scene)
+
+    @staticmethod
+    def _offer(scene: Scene) -> tuple[object, ...]:
+        return (
+            [(number, cut) for number, _, _, cut in scene.iterations],
+            roles(scene),
+            domains(scene),
+            [scene.names[code] for code, _ in domains(scene)],
+        )
 
     def _row(self, scene: Scene) -> list[ipywidgets.Widget]:
         found: list[ipywidgets.Widget] = []
@@ -224,6 +265,13 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
 
     def _counted(self, change: Bunch) -> None:
         self.count.value = change["new"]
+
+
+def _below(box: ipywidgets.Box) -> Iterator[ipywidgets.Widget]:
+    for one in box.children:
+        if isinstance(one, ipywidgets.Box):
+            yield from _below(one)
+        yield one
 
 
 def _same(part: tuple[float, float], other: Sequence[float]) -> bool:

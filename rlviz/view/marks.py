@@ -44,6 +44,7 @@ def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     _bands(plot, scene, paint)
     _shades(plot, scene, paint, "not_captured")
     _shades(plot, scene, paint, "no_gpu_data")
+    _shades(plot, scene, paint, "reading")
     _lines(plot, scene, paint)
     _bars(plot, scene)
     _shades(plot, scene, paint, "edge")
@@ -189,6 +190,12 @@ _HATCH: dict[str, dict[str, Any]] = {
     "no_gpu_data": {
         "fill_color": None,
         "hatch_pattern": "diagonal_cross",
+        "hatch_scale": 9,
+        "hatch_weight": 0.7,
+    },
+    "reading": {
+        "fill_color": None,
+        "hatch_pattern": "dot",
         "hatch_scale": 9,
         "hatch_weight": 0.7,
     },

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rlviz.view.still_canvas import Format
     from rlviz.view.widget import ChartWidget
 
-__all__ = ["Timeline"]
+__all__ = ["Timeline", "in_notebook"]
 
 _FIGURES: dict[str, Format] = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 _SUFFIXES = (".html", *_FIGURES)
@@ -232,6 +232,26 @@ class Timeline:
             return still(scene, kind, **look)
         return still(close_up(self.run, scene, part, iteration), kind, window=part, **look)
 
+    def _renew(self, run: ZoomableRun, scene: Scene | None = None) -> None:
+        """Show another state of the run in every view; `scene` is what its chart shows, if known.
+
+        A view that was moved stays where it is.
+        """
+        self.run = run
+        self._detail_made = None
+        self.__dict__.pop("scene", None)
+        if scene is not None:
+            self.__dict__["scene"] = scene
+        if "_widget" in self.__dict__:
+            self._widget.renew(self.scene)
+        if "_panel" in self.__dict__:
+            self._panel.renew(self.scene)
+
+    def _begin(self) -> None:
+        """Display the chart of a run that is still being read; `_display_kept` is for its end."""
+        self._shown_in = _running_cell()
+        self._display_chart()
+
     def _show(self, *, static: bool = False) -> None:
         """Display the timeline now, once in this cell; outside a notebook, say what to do."""
         cell = _running_cell()
@@ -255,11 +275,19 @@ class Timeline:
             self._display()
 
     def _display(self) -> None:
+        self._display_chart()
+        # After the chart is on its way: this one takes a while, and is for later readers.
+        self._display_kept()
+
+    def _display_chart(self) -> None:
         from IPython import display
 
         show: Callable[..., None] = display.display
-        show(self._panel)
-        # After the chart is on its way: this one takes a while, and is for later readers.
+        with self._widget.showing():
+            show(self._panel)
+
+    def _display_kept(self) -> None:
+        """Display what stands in for the chart in a saved notebook; say so where it fails."""
         try:
             self._display_rich()
         except Exception as error:
@@ -323,6 +351,11 @@ class Timeline:
             f"Timeline({_count(len(scene.rows), 'row')}, {_count(reports, 'report')}, "
             f"{length:.1f} s)"
         )
+
+
+def in_notebook() -> bool:
+    """Tell whether a cell of a notebook is running, below which a chart can be displayed."""
+    return _running_cell() is not None
 
 
 def _count(number: int, word: str) -> str:

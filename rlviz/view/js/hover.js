@@ -7,6 +7,7 @@ const SHADES = {
   not_captured: "not captured: this report's window does not reach here",
   edge: "profiler edge: idle time here counts neither as busy nor as bubble",
   no_gpu_data: "no GPU data in this report: busy time is unknown",
+  reading: "its GPU rows are being read",
 };
 
 function line(box, kind, ...texts) {

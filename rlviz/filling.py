@@ -1,0 +1,147 @@
+"""A chart that comes up before the GPU rows are read, and fills in as reports arrive."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rlviz.errors import RlvizError
+from rlviz.loading import outcomes_of, waiting_bytes
+from rlviz.selection import sketch
+from rlviz.view.compose import compose
+from rlviz.view.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlviz.levels.query import ZoomableRun
+    from rlviz.opening import Opening
+    from rlviz.reports.report import Report
+    from rlviz.run.part import Part
+    from rlviz.view.scene import Scene, Shade
+
+    Outcome = Report | RlvizError
+
+__all__ = ["fill", "look_at", "worth_filling"]
+
+# So much is read in about a second: a chart that would change at once is better shown once.
+_WORTH_FILLING = 60 << 20
+_EVERY_S = 1.0
+# Pictures on the way may take so much of the time, and no more.
+_SHARE = 0.25
+
+
+def worth_filling(opening: Opening) -> bool:
+    """Tell whether reading takes so long that somebody would wait for it."""
+    return waiting_bytes(opening.found, opening.store) >= _WORTH_FILLING
+
+
+def fill(opening: Opening) -> Timeline:
+    """Display a chart of phases, then read the reports and fill it; for a running cell only.
+
+    Parameters
+    ----------
+    opening : Opening
+        What to open.
+
+    Returns
+    -------
+    Timeline
+        Displayed, and whole.
+
+    Raises
+    ------
+    RlvizError
+        No report can be read.
+    """
+    outcomes: list[Outcome] = []
+    for one in opening.found:
+        try:
+            outcomes.append(sketch(one, opening.store))
+        except RlvizError as error:
+            outcomes.append(error)
+    run = _run_of(opening, outcomes)
+    timeline = Timeline(run)
+    timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
+    part = opening.wishes.part
+    placed = look_at(timeline, part)
+    timeline._begin()
+    try:
+        _read(opening, timeline, outcomes)
+        if not placed:
+            look_at(timeline, part)
+        timeline._display_kept()
+    except KeyboardInterrupt:
+        scene = _underway(timeline.scene, timeline.run, outcomes, "stopped reading")
+        timeline._renew(timeline.run, scene)
+        raise
+    return timeline
+
+
+def look_at(timeline: Timeline, part: Part) -> bool:
+    """Let the first view show the steps that were asked for, where the run holds others as well."""
+    steps = part.steps
+    iterations = timeline.scene.iterations if steps is not None else ()
+    asked = [
+        (start, end) for number, start, end, _ in iterations if part.holds_steps(number, number + 1)
+    ]
+    if not asked:
+        return steps is None
+    if len(asked) < len(iterations):
+        timeline.zoom(min(start for start, _ in asked), max(end for _, end in asked))
+    return True
+
+
+def _read(opening: Opening, timeline: Timeline, outcomes: list[Outcome]) -> None:
+    due = time.monotonic() + _EVERY_S
+    for number, outcome in outcomes_of(opening.found, opening.wishes.executor, opening.store):
+        outcomes[number] = outcome
+        began = time.monotonic()
+        if began >= due and any(map(_waits, outcomes)):
+            run = _run_of(opening, outcomes)
+            timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
+            took = time.monotonic() - began
+            due = began + max(_EVERY_S, took / _SHARE)
+    timeline._renew(_run_of(opening, outcomes, kept=True))
+
+
+def _waits(outcome: Outcome) -> bool:
+    return not isinstance(outcome, RlvizError) and outcome.unread
+
+
+def _run_of(opening: Opening, outcomes: Sequence[Outcome], *, kept: bool = False) -> ZoomableRun:
+    pairs = list(zip(opening.found, outcomes, strict=True))
+    read = [outcome for _, outcome in pairs if not isinstance(outcome, RlvizError)]
+    failures = [(one.key, outcome) for one, outcome in pairs if isinstance(outcome, RlvizError)]
+    return opening.run_of(read, failures, kept=kept)
+
+
+def _underway(scene: Scene, run: ZoomableRun, outcomes: Sequence[Outcome], what: str) -> Scene:
+    """Say in a scene that it is not all: no number is told that will be another."""
+    waiting = sum(map(_waits, outcomes))
+    unread = _unread_rows(run) if what == "reading" else set()
+    return replace(
+        scene,
+        title=scene.title.replace(" without GPU rows", ""),
+        subtitle=f"{what} GPU rows: {len(outcomes) - waiting} of {len(outcomes)} reports",
+        shades=tuple(_shade(shade, unread) for shade in scene.shades),
+        remarks=(),
+    )
+
+
+def _unread_rows(run: ZoomableRun) -> set[int]:
+    unread = set(run.reports.filter(pl.col("status") == "unread")["report"])
+    return {
+        row
+        for row, reports in run.rows.select("row", "report").iter_rows()
+        if unread & set(reports)
+    }
+
+
+def _shade(shade: Shade, unread: set[int]) -> Shade:
+    if shade.row in unread and shade.kind in ("no_gpu_data", "reading"):
+        return replace(shade, kind="reading")
+    return replace(shade, kind="no_gpu_data") if shade.kind == "reading" else shade
