@@ -38,7 +38,7 @@ def tracks_of(run: Run) -> dict[int, Track]:
         made.update(_make(run, parts))
         return _columns(list(made.values()))
 
-    kept = run.memo("levels", (Groups,), make)
+    kept = run.remember("levels", (Groups,), make)
     return made or dict(_kept(parts, kept))
 
 

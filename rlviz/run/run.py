@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from rlviz.run.unknown import reasons
 from rlviz.run.within import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["Rows", "Run"]
 
 Rows: TypeAlias = "int | Sequence[int] | None"
+
+T = TypeVar("T")
 
 _SUMMARIES = {"pool": (summary, "summary"), "gpu": (summary_by_gpu, "summary_by_gpu")}
 
@@ -55,8 +57,6 @@ class Run:
     events, story, rules : Events, Story, Rules
         What the frames are made of: columns with codes in place of names; refits, segments and
         iterations; what names mean.
-    memo : Memo
-        Keeps what takes long to work out.
 
     Notes
     -----
@@ -88,8 +88,8 @@ class Run:
         self.events = events
         self.rules = rules
         self.story = story
-        self.memo = memo
-        self._summaries: dict[str, pl.DataFrame] = {}
+        self._memo = memo
+        self._remembered: dict[str, Any] = {}
         self._phases = phases
         self._diagnostics = diagnostics
 
@@ -100,6 +100,19 @@ class Run:
         seconds = (last - first) / 1e9 if isinstance(last, int) and isinstance(first, int) else 0.0
         made_up = ", simulated" if self.simulated else ""
         return f"Run({rows} rows, {len(read)} reports, {seconds:.1f} s{made_up})"
+
+    def remember(self, name: str, classes: Sequence[type], make: Callable[[], T]) -> T:
+        """Give a value that was made before, in this process or an earlier one, else make it.
+
+        Parameters
+        ----------
+        name, classes, make
+            As of `rlviz.run.memo.Memo`; a name stands for one value of a run.
+        """
+        if name not in self._remembered:
+            self._remembered[name] = self._memo(name, classes, make)
+        value: T = self._remembered[name]
+        return value
 
     def kernels(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
@@ -251,10 +264,8 @@ class Run:
         if by not in ("pool", "gpu"):
             message = f"by={by!r} is none of 'pool' and 'gpu'"
             raise ValueError(message)
-        if by not in self._summaries:
-            make, name = _SUMMARIES[by]
-            self._summaries[by] = self.memo(name, (), lambda: make(self.metrics)[0])
-        return self._summaries[by]
+        make, name = _SUMMARIES[by]
+        return self.remember(name, (), lambda: make(self.metrics)[0])
 
     def gaps(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
@@ -277,7 +288,7 @@ class Run:
 
         Each has its number, its row and its place on the time axis; docs/findings.md defines them.
         """
-        return self.memo("findings", (), lambda: findings_frame(find(self)))
+        return self.remember("findings", (), lambda: findings_frame(find(self)))
 
     @property
     def framework(self) -> str | None:

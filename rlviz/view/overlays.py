@@ -160,6 +160,10 @@ def _merged_to(ranges: pl.DataFrame, pixel_ns: int, at_most: int) -> pl.DataFram
 
 def _with_levels(run: Run) -> pl.DataFrame:
     """Add to each range its colour, whether it is shown, its group of levels and its parent."""
+    return run.remember("leveled_ranges", (), lambda: _leveled(run))
+
+
+def _leveled(run: Run) -> pl.DataFrame:
     events = run.events
     ranges = events.ranges
     codes = {phase: color_code(phase) for phase in PHASES}
