@@ -64,7 +64,7 @@ def compose(run: ZoomableRun) -> Scene:
     Scene
         Rows, bars, ranges, shades and texts; colours are codes of ``rlviz.view.palette``.
     """
-    return run.memo("scene", _CLASSES, lambda: _composed(run))
+    return run.remember("scene", _CLASSES, lambda: _composed(run))
 
 
 def _composed(run: ZoomableRun) -> Scene:
