@@ -160,14 +160,14 @@ class Overlays:
 
 @dataclass(frozen=True)
 class Shade:
-    """A part of a row where idle is not idle: not captured, a profiler edge, or no GPU data."""
+    """A part of a row where idle is not idle: not captured, an edge, or no GPU data (yet)."""
 
     row: int
     left: float
     right: float
     top: float
     bottom: float
-    kind: Literal["not_captured", "edge", "no_gpu_data"]
+    kind: Literal["not_captured", "edge", "no_gpu_data", "reading"]
 
 
 @dataclass(frozen=True)
