@@ -11,7 +11,6 @@ from bokeh.models import (
     AllLabels,
     BasicTicker,
     FixedTicker,
-    Label,
     LinearAxis,
     PanTool,
     PlainText,
@@ -21,6 +20,7 @@ from bokeh.models import (
     WheelZoomTool,
 )
 from bokeh.models.annotations import BoxAnnotation
+from bokeh.models.annotations.labels import Label
 from bokeh.plotting import figure as bokeh_figure
 
 from rlviz.view.legible import legible, short
