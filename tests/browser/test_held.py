@@ -218,3 +218,28 @@ def test_a_browser_that_cannot_unpack_shows_the_first_view_and_says_why(
         assert errors == []
     finally:
         context.close()
+
+
+@pytest.mark.parametrize(
+    "choice", [{"color_by": "kernel"}, {"color_by": "kind"}, {"search": "flash"}]
+)
+def test_buckets_are_painted_as_was_chosen_while_zoomed_in(
+    chart: Page, timeline: Timeline, choice: dict[str, str]
+) -> None:
+    first, last = timeline.window
+    lens(chart, "lens.controls.reset()")
+    lens(chart, f"lens.zoom({first}, {first + (last - first) * 0.2})")
+    lens(chart, f"lens.controls.choose({json.dumps(choice)})")
+    chart.wait_for_function(
+        """(choice) => {
+          const { detail } = document.querySelector('.rlviz').rlviz;
+          const [layer, ...others] = detail.layers();
+          return others.length === 0 && layer.picture !== null && !detail.wanting()
+            && Object.entries(choice).every(([key, value]) => layer.picture[key] === value);
+        }""",
+        arg=choice,
+    )
+    settle(chart)
+    assert lens(chart, "lens.detail.picture.strips.length") == 4
+    assert lens(chart, "lens.detail.painter.drawn") > 100
+    lens(chart, "lens.controls.reset()")
