@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlviz.view.asked import Bucket, Window, bucket_asked, window_asked
+from rlviz.view.asked import Bucket, Span, Window, bucket_asked, span_asked, window_asked
 
 WINDOW: dict[str, Any] = {"start": 1, "end": 2, "width": 500}
 
@@ -63,3 +63,26 @@ def test_what_is_no_bucket_is_refused(message: dict[str, Any]) -> None:
 
 def test_a_bucket_is_taken() -> None:
     assert bucket_asked({"row": 3, "start": 1.5, "width": 0.25}) == Bucket(3, 1.5, 0.25)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"start": 2, "end": 1},
+        {"start": 0, "end": float("nan")},
+        {"start": 0, "end": 10**400},
+        {"start": "0", "end": 1},
+        {"start": 0, "end": 1, "rows": "all"},
+        {"start": 0, "end": 1, "rows": [True]},
+        {"start": 0, "end": 1, "rows": [0] * 10_001},
+    ],
+)
+def test_what_is_no_span_is_refused(message: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="window"):
+        span_asked(message)
+
+
+def test_a_span_is_taken_with_its_rows() -> None:
+    assert span_asked({"start": 1, "end": 1}) == Span(1, 1, None)
+    assert span_asked({"start": 1, "end": 2, "rows": [2, 0]}) == Span(1, 2, frozenset({0, 2}))

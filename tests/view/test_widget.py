@@ -85,6 +85,19 @@ def test_a_bucket_is_answered_or_refused(timeline: Timeline, sent: list[Any]) ->
     assert (sent[1][0]["kind"], sent[1][0]["sequence"]) == ("refusal", 8)
 
 
+@pytest.mark.parametrize(("kind", "column"), [("kernels", "kernels"), ("busy", "busy")])
+def test_sums_over_a_span_are_answered_or_refused(
+    timeline: Timeline, sent: list[Any], kind: str, column: str
+) -> None:
+    made = timeline._widget
+    ask = {"kind": kind, "view": "v", "sequence": 9, "rows": [0]}
+    widget_module._received(made, {**ask, "start": 1, "end": 60}, [])
+    widget_module._received(made, {**ask, "start": 60, "end": 1}, [])
+    assert sent[0][0][column]
+    assert [message["kind"] for message, *_ in sent] == ["answer", "refusal"]
+    assert {message["sequence"] for message, *_ in sent} == {9}
+
+
 def test_a_chart_is_sent_once_with_its_cell_and_libraries_once_a_kernel(
     drawn: Timeline, sent: list[Any]
 ) -> None:

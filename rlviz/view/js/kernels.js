@@ -7,6 +7,8 @@ import { clock, duration, grouped, percent } from "./units.js";
 
 const STILL_PX = 4;
 const NEAR_PX = 3;
+// Until then the page does not move: the second click of two would fall elsewhere.
+const DOUBLE_CLICK_MS = 450;
 const SHARE_TITLE =
   "of the summed time of all kernels in the table; kernels of several streams overlap, so their " +
   "sum can be more than the busy time";
@@ -76,10 +78,12 @@ export class KernelTable {
   }
 
   ofRange(i, { row, label, host }) {
-    const { left, right, name, count } = this.lens.marks.overlays;
+    const { left, right, top, bottom, name, count } = this.lens.marks.overlays;
     const what = count[i] > 1 ? `${grouped(count[i])} ranges` : this.lens.facts.names[name[i]];
     const where = [label, host].filter(Boolean).join(" · ");
     this.show(`Kernels on this GPU during the range ${what}`, where, left[i], right[i], [row]);
+    this.lens.controls.point({ left: left[i], right: right[i], top: top[i], bottom: bottom[i] });
+    this.pointed = true;
   }
 
   ofWindow() {
@@ -87,7 +91,14 @@ export class KernelTable {
     const seen = facts.rows.map(({ row }) => row).filter((row) => !marks.hiddenRows.has(row));
     const all = seen.length === facts.rows.length;
     const where = all ? "all rows" : `${seen.length} of ${facts.rows.length} rows`;
+    this.unpoint();
     this.show("Kernels of this window", where, start, end, all ? null : seen);
+  }
+
+  // What was clicked is outlined as long as the table is of it.
+  unpoint() {
+    if (this.pointed) this.lens.controls.point(null);
+    this.pointed = false;
   }
 
   async show(title, where, start, end, rows) {
@@ -108,7 +119,9 @@ export class KernelTable {
       if (turn !== this.turn || this.lens.gone) return;
       this.body.replaceChildren(element("div", "", `Its kernels are unknown: ${error.message}.`));
     }
-    this.box.scrollIntoView({ block: "nearest" });
+    setTimeout(() => {
+      if (turn === this.turn) this.box.scrollIntoView({ block: "nearest" });
+    }, DOUBLE_CLICK_MS);
   }
 
   fill(found, place) {
@@ -127,6 +140,7 @@ export class KernelTable {
     this.turn++;
     if (this.box.contains(document.activeElement)) this.lens.root.focus({ preventScroll: true });
     this.box.hidden = true;
+    this.unpoint();
     return was;
   }
 }
