@@ -45,7 +45,7 @@ def fresh_strips(
     count = -(-end_ns // width_ns) - first
     zero, span, rows = first * width_ns, count * width_ns, len(tracks)
     # All rows at once: each has a stretch of buckets of its own, behind that of the row before.
-    inside = [track.inside(zero, zero + span) for track in tracks]
+    inside = [track.chosen(zero, zero + span) for track in tracks]
     events = [(t.start_ns[own], t.end_ns[own]) for t, own in zip(tracks, inside, strict=True)]
     code = np.concatenate([t.facet(facet, own) for t, own in zip(tracks, inside, strict=True)])
     pieces = cut_at_edges(*_side_by_side(events, zero, span), 0, width_ns)
@@ -65,10 +65,14 @@ def _side_by_side(
     spans: Sequence[tuple[Int64, Int64]], zero: int, span: int
 ) -> tuple[Int64, Int64]:
     """Cut spans to a window, and put those of each row behind those of the row before."""
-    shift = np.repeat(np.arange(len(spans)) * span, [len(start) for start, _ in spans])
-    start = np.concatenate([start for start, _ in spans])
-    end = np.concatenate([end for _, end in spans])
-    return np.maximum(start - zero, 0) + shift, np.minimum(end - zero, span) + shift
+    starts: list[Int64] = []
+    ends: list[Int64] = []
+    for place, (start, end) in enumerate(spans):
+        first, last = place * span, (place + 1) * span
+        for moments, found in ((start, starts), (end, ends)):
+            moved = moments + (first - zero)
+            found.append(np.clip(moved, first, last, out=moved))
+    return np.concatenate(starts), np.concatenate(ends)
 
 
 def _busy(tracks: Sequence[Track], zero: int, span: int) -> list[tuple[Int64, Int64]]:

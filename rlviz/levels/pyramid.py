@@ -27,7 +27,7 @@ __all__ = ["Level", "Pyramid", "level_of"]
 
 # So many average events fit into a bucket of the finest level; below it the events themselves are
 # few enough to look at.
-_EVENTS_A_BUCKET = 8
+_EVENTS_A_BUCKET = 4
 # The coarsest level has fewer buckets than any chart has pixels.
 _FEWEST_BUCKETS = 256
 _MOST_BUCKETS = 1 << 23

@@ -268,8 +268,10 @@ def cut_at_edges(start_ns: Int64, end_ns: Int64, zero_ns: int, width_ns: int) ->
     >>> cut_at_edges(np.array([12, 15]), np.array([14, 25]), 10, 8)
     Pieces(bucket=array([0, 0, 1]), time_ns=array([2, 3, 7]), owner=array([1]))
     """
-    left = (start_ns - zero_ns) // width_ns
-    own_end = zero_ns + (left + 1) * width_ns
+    left = start_ns - zero_ns if zero_ns else start_ns.copy()
+    left //= width_ns
+    own_end = (left + 1) * width_ns
+    own_end += zero_ns
     over = np.flatnonzero(end_ns > own_end)
     many = (end_ns[over] - 1 - zero_ns) // width_ns - left[over]
     owner = np.repeat(over, many)

@@ -91,10 +91,15 @@ class Track:
 
         An event without length reaches into the window that it starts in.
         """
+        own = self.chosen(start_ns, end_ns)
+        return np.arange(own.start, own.stop) if isinstance(own, slice) else own
+
+    def chosen(self, start_ns: int, end_ns: int) -> slice | Int64:
+        """Give the same as `inside`, as a slice where they stand together."""
         first, last = self._between(start_ns, end_ns)
         reaches = self.end_ns[first:last] > start_ns
         reaches |= self.start_ns[first:last] >= start_ns
-        return first + np.flatnonzero(reaches)
+        return slice(first, last) if reaches.all() else first + np.flatnonzero(reaches)
 
     def buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level:
         """Aggregate a window: buckets of a level, or of the events where none is fine enough.
@@ -124,7 +129,7 @@ class Track:
         last = min(max(-(-end_ns // level.width_ns) - level.first, first), len(level))
         return level[first:last]
 
-    def facet(self, facet: Facet, own: Int64) -> UInt8:
+    def facet(self, facet: Facet, own: slice | Int64) -> UInt8:
         """Tell of some events what they were for, what they are, or the group of their names."""
         if facet == "code":
             return self.code[own]
