@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from rlviz.reports.activity import DIRECTIONS, REQUIRED, faults_of
 from rlviz.reports.database import NOT_INTEGER, NULL
@@ -18,7 +19,6 @@ from rlviz.reports.table import UNNAMED, Faults, missing_columns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from rlviz.reports.database import Database
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Int32 = NDArray[np.int32]
     Columns = dict[str, Int64]
 
-__all__ = ["GRAPH", "KERNEL", "MEMCPY", "MEMSET", "has_gpu_rows", "read_gpu_rows"]
+__all__ = ["GRAPH", "KERNEL", "MEMCPY", "MEMSET", "first_device", "read_gpu_rows"]
 
 KERNEL, MEMCPY, MEMSET, GRAPH = range(4)
 """Values of the column `kind`."""
@@ -73,14 +73,23 @@ def read_gpu_rows(
     return lean.finish() if there else (None, None)
 
 
-def has_gpu_rows(database: Database) -> bool:
-    """Tell whether there is a GPU row, without reading any column."""
-    tables = (_PREFIX + suffix for suffix in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
-    return any(
-        database.rows(f"SELECT 1 FROM {table} LIMIT 1")
-        for table in tables
-        if database.has(table, *REQUIRED)
-    )
+def first_device(database: Database) -> pl.DataFrame | None:
+    """Tell whose the first GPU row is, and read no other; None when there is none.
+
+    Returns
+    -------
+    polars.DataFrame or None
+        `devices` as of `read_gpu_rows`, of no rows yet. Most reports are of one device.
+    """
+    for table in (_PREFIX + suffix for suffix in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")):
+        if database.has(table, *REQUIRED):
+            process = "globalPid" if database.has(table, "globalPid") else "NULL"
+            for pid, device in database.rows(f"SELECT {process}, deviceId FROM {table} LIMIT 1"):
+                pids = [pid >> 24 & 0xFFFFFF if isinstance(pid, int) else None]
+                held = {"pid": pids, "device": [device], "rows": [0]}
+                frame = pl.DataFrame(held, schema=dict.fromkeys(held, pl.Int64), strict=False)
+                return frame.drop_nulls("device")
+    return None
 
 
 def _kernel_names(names: Names, columns: Columns) -> Int32:

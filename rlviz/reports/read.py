@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rlviz.errors import NotAnExport, UnreadableReport, name_of
 from rlviz.reports.activity import read_copies, read_graphs, read_kernels
 from rlviz.reports.database import Database, open_database
-from rlviz.reports.gpu_rows import GRAPH, has_gpu_rows, read_gpu_rows
+from rlviz.reports.gpu_rows import GRAPH, first_device, read_gpu_rows
 from rlviz.reports.identity import read_identity, read_start
 from rlviz.reports.nvtx import read_nvtx
 from rlviz.reports.report import Diagnostic, Report
@@ -81,9 +81,10 @@ def _read(path: Path, key: str | None, role: str | None, *, gpu_rows: bool) -> R
         window = Window(start.duration_ns)
         names = Names(database)
         found: list[Diagnostic] = []
-        activity, devices = None, None
         if gpu_rows:
             activity, devices = read_gpu_rows(database, names, window, found)
+        else:
+            activity, devices = None, first_device(database)
         ranges, marks = read_nvtx(database, names, window, found)
         if gpu_rows:
             found += _absences(database, activity, ranges)
@@ -109,7 +110,7 @@ def _read(path: Path, key: str | None, role: str | None, *, gpu_rows: bool) -> R
             ranges=ranges,
             marks=marks,
             diagnostics=tuple(found),
-            unread=not gpu_rows and has_gpu_rows(database),
+            unread=not gpu_rows and devices is not None,
         )
 
 

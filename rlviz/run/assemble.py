@@ -309,7 +309,7 @@ def _rows_frame(
                 lane.gpu.name,
                 worker.pid,
                 [reports[i].key for i in worker.reports],
-                lane.device is not None,
+                lane.device is not None and not all(reports[i].unread for i in worker.reports),
             )
         )
     return pl.DataFrame(records, schema=schema("rows"), orient="row")
