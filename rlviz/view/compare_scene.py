@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.levels.side_by_side import SideBySide
-    from rlviz.view.scene import Bracket, Line, Overview, PoolBand
+    from rlviz.view.scene import Bracket, Bubble, Line, Overview, PoolBand
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
@@ -111,6 +111,11 @@ def compare_scene(joined: SideBySide, iteration: int) -> Scene:
         remarks=_remarks(joined, scenes),
         trust=_trust(joined),
         headings=_headings(joined, pools, len(rows), iteration),
+        bubbles=tuple(
+            _moved_bubble(bubble, joined.places[name].row, shifts_s[name])
+            for name, scene in scenes.items()
+            for bubble in scene.bubbles
+        ),
     )
 
 
@@ -180,6 +185,11 @@ def _moved_bracket(
         y=top + _BRACKET_PX / row_height_px(rows),
         group=name,
     )
+
+
+def _moved_bubble(bubble: Bubble, first_row: int, shift_s: float) -> Bubble:
+    left, right = bubble.left + shift_s, bubble.right + shift_s
+    return replace(bubble, row=bubble.row + first_row, left=left, right=right)
 
 
 def _moved_line(line: Line, name: str, shift_s: float) -> Line:

@@ -11,6 +11,7 @@ from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
 from rlviz.run.trust import ReportLine, Trouble
 from rlviz.view.activity import draw_activity
+from rlviz.view.bubbles import longest_bubbles
 from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.numbers import Numbers, numbers_of
@@ -19,6 +20,7 @@ from rlviz.view.palette import COLORS
 from rlviz.view.scene import (
     Bars,
     Bracket,
+    Bubble,
     Heading,
     Line,
     Overlays,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compose", "names_of"]
 
-_SHAPES = (Row, PoolBand, Bars, Overlays, Shade, Bracket, Heading, Line, Overview)
+_SHAPES = (Row, PoolBand, Bars, Overlays, Shade, Bracket, Heading, Line, Overview, Bubble)
 _CLASSES = (Scene, *_SHAPES, Remark, Trust, ReportLine, Trouble, Numbers)
 
 _OVERVIEW_STEPS = 600
@@ -100,6 +102,7 @@ def _composed(run: ZoomableRun) -> Scene:
         kernels=run.groups.kernels,
         remarks=remarks_of(run),
         trust=trust_of(run),
+        bubbles=longest_bubbles(run),
         numbers=numbers_of(run),
     )
 

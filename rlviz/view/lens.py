@@ -19,6 +19,7 @@ MODULES = (
     "canvas",
     "bars",
     "marks",
+    "bubbles",
     "labels",
     "hover",
     "remarks",

@@ -39,7 +39,8 @@ def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     """Add everything that stands in the frame of the main plot, from the bottom up.
 
     Sources that the lens reads or rewrites carry a name: ``bars``, ``overlays``, ``hidden``,
-    ``overlay-labels``, ``bracket-labels``, ``line-labels``, ``matches``, ``place``.
+    ``overlay-labels``, ``bracket-labels``, ``line-labels``, ``bubbles``, ``bubble-labels``,
+    ``matches``, ``place``.
     """
     _bands(plot, scene, paint)
     _shades(plot, scene, paint, "not_captured")
@@ -51,6 +52,7 @@ def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     _overlays(plot, scene, paint)
     _outlines(plot, paint)
     _brackets(plot, scene, paint, row_px)
+    _bubbles(plot, scene, paint, row_px)
     _labels(plot, scene, paint, row_px)
 
 
@@ -258,6 +260,27 @@ def _brackets(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
         ends = np.concatenate((left, right))
         twice = np.concatenate((y, y))
         _add(plot, "caps", {"x0": ends, "x1": ends, "y0": twice - cap, "y1": twice + cap}, caps)
+
+
+def _bubbles(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
+    """Give the lens what it draws bubbles with, where they have room: lines, and their lengths."""
+    if not scene.bubbles:
+        return
+    line = Segment(x0="x0", x1="x1", y0="y0", y1="y1", line_width=1.2)
+    paint(line, line_color="alert")
+    ends: dict[str, Any] = {"x0": [], "x1": [], "y0": [], "y1": []}
+    _add(plot, "bubbles", ends, line, level="annotation")
+    text = Text(
+        x="x",
+        y="y",
+        text="text",
+        text_font=value(FONT),
+        text_font_size=f"{font_px(row_px, largest=10)}px",
+        text_align="center",
+        text_baseline="bottom",
+    )
+    paint(text, text_color="alert")
+    _add(plot, "bubble-labels", {"x": [], "y": [], "text": []}, text, level="annotation")
 
 
 def _labels(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:

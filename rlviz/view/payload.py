@@ -103,6 +103,10 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
             {"at": line.at, "text": legible(line.text)}
             for line in sorted(scene.lines, key=lambda line: line.at)
         ],
+        "bubbles": [
+            {**vars(bubble), "texts": [legible(text) for text in bubble.texts]}
+            for bubble in scene.bubbles
+        ],
         "iterations": scene.iterations,
         "roles": roles(scene),
         "domains": [{"code": code, "shown": shown} for code, shown in domains(scene)],

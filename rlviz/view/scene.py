@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bars",
     "Bracket",
+    "Bubble",
     "Heading",
     "Line",
     "Overlays",
@@ -185,6 +186,17 @@ class Bracket:
 
 
 @dataclass(frozen=True)
+class Bubble:
+    """A long idle time on a row, `left` to `right`; `texts` say so, the longest first."""
+
+    row: int
+    left: float
+    right: float
+    texts: tuple[str, ...]
+    iteration: int
+
+
+@dataclass(frozen=True)
 class Heading:
     """A line of text above the rows of one run, its lower edge at height `y`."""
 
@@ -263,6 +275,8 @@ class Scene:
         How the reports were aligned, and what is wrong with them.
     headings : tuple of Heading
         Of the runs, where there are several.
+    bubbles : tuple of Bubble
+        The longest of each iteration.
     numbers : Numbers or None
         What ``run.summary()`` says; None without iterations.
     """
@@ -293,4 +307,5 @@ class Scene:
     remarks: tuple[Remark, ...] = ()
     trust: Trust | None = None
     headings: tuple[Heading, ...] = ()
+    bubbles: tuple[Bubble, ...] = ()
     numbers: Numbers | None = None

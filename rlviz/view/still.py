@@ -10,6 +10,7 @@ from rlviz.view import still_marks as marks
 from rlviz.view import still_strip as strip
 from rlviz.view import still_words as words
 from rlviz.view.palette import SURFACE
+from rlviz.view.still_bubbles import draw_bubbles, place_bubbles
 from rlviz.view.still_canvas import Canvas, pixel_pt, settings
 from rlviz.view.still_labels import draw_brackets, draw_names, draw_range_labels
 from rlviz.view.still_text import clean, duration
@@ -149,7 +150,9 @@ def _draw(
     marks.draw_outlines(canvas, scene, frame, plot, overlays, places)
     marks.draw_shades(canvas, frame, plot, shades, "edge")
     marks.draw_lines(canvas, scene, frame, plot)
-    draw_range_labels(canvas, scene, frame, plot, overlays)
+    bubbles = place_bubbles(scene, frame, plot)
+    draw_range_labels(canvas, scene, frame, plot, overlays, bubbles)
+    draw_bubbles(canvas, bubbles)
     draw_brackets(canvas, scene, frame, plot)
     draw_names(canvas, frame, plot)
     if rows:

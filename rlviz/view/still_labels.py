@@ -12,11 +12,12 @@ from rlviz.view.still_layout import brackets_in
 from rlviz.view.still_text import clean, duration, fit, width_pt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from rlviz.view.scene import Bracket, Overlays, Scene
+    from rlviz.view.still_bubbles import PlacedBubble
     from rlviz.view.still_canvas import Canvas
     from rlviz.view.still_layout import Frame, PlacedPool, PlacedRow, Plot
 
@@ -167,7 +168,12 @@ class _Label:
 
 
 def draw_range_labels(
-    canvas: Canvas, scene: Scene, frame: Frame, plot: Plot, overlays: Overlays
+    canvas: Canvas,
+    scene: Scene,
+    frame: Frame,
+    plot: Plot,
+    overlays: Overlays,
+    bubbles: Sequence[PlacedBubble],
 ) -> None:
     """Write the names of ranges where they fit, on plates that set them off the activity."""
     band = min((placed.bottom - placed.top for placed in plot.rows), default=0.0)
@@ -178,7 +184,8 @@ def draw_range_labels(
     above: list[_Label] = []
     for placed in plot.rows:
         own = np.flatnonzero(overlays.row == placed.row.row)
-        found = list(_labels_of_row(scene, frame, placed, overlays, own, size))
+        marked = [bubble for bubble in bubbles if bubble.row == placed.row.row]
+        found = list(_labels_of_row(scene, frame, placed, overlays, own, size, marked))
         # In low rows a label hides the activity: once is enough for ranges below each other.
         low = placed.bottom - placed.top < 2 * _LINE * size
         labels += [label for label in found if not (low and label.repeats(above))]
@@ -201,11 +208,17 @@ def _labels_of_row(
     overlays: Overlays,
     own: NDArray[np.int64],
     size: float,
+    bubbles: Sequence[PlacedBubble],
 ) -> Iterator[_Label]:
     """Give the labels of a row that fit into their range and beside each other."""
     band = placed.bottom - placed.top
     line = _LINE * size
     taken: list[list[tuple[float, float]]] = [[] for _ in range(max(int(band / line), 1))]
+    for bubble in bubbles:
+        middle = bubble.y - placed.top
+        for slot, places in enumerate(taken):
+            if len(taken) == 1 or abs((slot + 0.5) * line - middle) < line:
+                places.append((bubble.left, bubble.right))
     start, end = frame.window
     for i in own:
         left = frame.x(max(float(overlays.left[i]), start)) + 0.35 * size

@@ -42,6 +42,7 @@ export function paintFast(lens) {
   const take = (source) => (source === null ? null : takeLabels(lens, source, viewsOf(source)));
   labels.ranges = take(labels.ranges);
   labels.lines = take(labels.lines);
+  labels.bubbles = take(labels.bubbles);
   labels.brackets = new Map([...labels.brackets].map(([source, own]) => [take(source), own]));
   for (const name of ["main", "overview"]) {
     const plot = lens.doc.get_model_by_name(name);

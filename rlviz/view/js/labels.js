@@ -1,5 +1,6 @@
 // Which texts fit where: ranges, brackets and lines are labelled anew at every zoom.
 
+import { layBubbles } from "./bubbles.js";
 import { duration } from "./units.js";
 
 const SMALLEST_PX = 22;
@@ -51,6 +52,8 @@ export class Labels {
     this.marks = marks;
     this.ranges = doc.get_model_by_name("overlay-labels");
     this.lines = doc.get_model_by_name("line-labels");
+    this.arrows = doc.get_model_by_name("bubbles");
+    this.bubbles = doc.get_model_by_name("bubble-labels");
     this.brackets = new Map();
     for (const bracket of facts.brackets) {
       const source = doc.get_model_by_name(`bracket-labels-${bracket.pool}`);
@@ -66,19 +69,22 @@ export class Labels {
   update(start, end, width) {
     if (!(width > 0)) return;
     const view = { start, end, scale: width / (end - start) };
-    this.ranges.data = this.rangeLabels(view);
+    const { lines, texts, taken } = layBubbles(this, this.marks.hiddenRows, view);
+    if (this.bubbles !== null) [this.arrows.data, this.bubbles.data] = [lines, texts];
+    this.ranges.data = this.rangeLabels(view, taken);
     for (const [source, brackets] of this.brackets) {
       source.data = this.bracketLabels(brackets, view);
     }
     if (this.lines !== null) this.lines.data = this.lineLabels(view);
   }
 
-  rangeLabels(view) {
+  // Beside bubbles, which have their places first.
+  rangeLabels(view, bubbles) {
     const found = { x: [], y: [], text: [], alpha: [] };
     for (const row of this.facts.rows) {
       const list = this.marks.overlayRows.get(row.row);
       if (list === undefined) continue;
-      const taken = [];
+      const taken = [...(bubbles.get(row.row) ?? [])];
       for (const i of list) this.rangeLabel(i, row, view, taken, found);
     }
     return found;

@@ -6,6 +6,8 @@ import { clock, duration, percent } from "./units.js";
 
 const LEAST_PX = 4;
 const AIR_PX = 8;
+// Shades of rows whose busy time nothing tells.
+const UNKNOWN = ["no_gpu_data", "reading"];
 
 // What of the frame an event of the pointer is at: seconds, row units and its row; null outside.
 export function placeOf(lens, { clientX, clientY }) {
@@ -32,7 +34,7 @@ function capturedIn({ shades }, row, start, end) {
 
 // How busy rows are together: busy time over captured time; of rows without GPU data nothing is known.
 function busyWords(facts, rows, busy, start, end) {
-  const bare = new Set(facts.shades.filter(({ kind }) => kind === "no_gpu_data").map(({ row }) => row));
+  const bare = new Set(facts.shades.filter(({ kind }) => UNKNOWN.includes(kind)).map(({ row }) => row));
   const known = rows.filter(({ row }) => !bare.has(row));
   const captured = known.reduce((sum, { row }) => sum + capturedIn(facts, row, start, end), 0);
   if (known.length === 0) return "unknown: no GPU data";

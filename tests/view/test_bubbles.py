@@ -1,0 +1,167 @@
+"""The marks of bubbles: the run's own longest gaps, drawn where there is room and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import rlviz
+from rlviz.demo import write
+from rlviz.view.bubbles import longest_bubbles
+from rlviz.view.compare_scene import compare_scene
+from rlviz.view.compose import compose
+from rlviz.view.scene import Bubble
+from rlviz.view.still import still
+from rlviz.view.timeline import Timeline
+from tests.shared import REPORTS, needs_shared
+from tests.view.scenes import HOSTILE, scene
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlviz.levels.query import ZoomableRun
+
+MARK = Bubble(1, 21.5, 28.9, ("bubble 7.40 s: training is active", "bubble 7.40 s", "7.40 s"), 3)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=4, kernels_per_gpu=3_000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> ZoomableRun:
+    return rlviz.load(folder)
+
+
+def test_each_whole_iteration_has_its_longest_gap_marked(run: ZoomableRun) -> None:
+    marked = {bubble.iteration: bubble for bubble in longest_bubbles(run)}
+    whole = run.summary(by="gpu").filter(~pl.col("partial"))
+    assert marked.keys() == set(whole["iteration"]) != set()
+    for number, bubble in marked.items():
+        own = whole.filter(pl.col("iteration") == number)
+        longest = own.filter(pl.col("row") == bubble.row).row(0, named=True)
+        length = own["longest_gap_ns"].max()
+        assert longest["longest_gap_ns"] == length
+        assert round((bubble.right - bubble.left) * 1e9) == length
+        assert round(bubble.left * 1e9) == longest["longest_gap_start_ns"]
+        other = 2 * longest["longest_gap_other_active_ns"] > length
+        assert bubble.texts[0].endswith("is active" if other else "is idle too")
+
+
+def test_marks_are_pieces_of_the_runs_gaps_and_none_is_longer(run: ZoomableRun) -> None:
+    gaps = run.gaps().with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("length_ns"))
+    for bubble in longest_bubbles(run):
+        own = gaps.filter(pl.col("iteration") == bubble.iteration)
+        start, end = round(bubble.left * 1e9), round(bubble.right * 1e9)
+        same = own.filter(
+            (pl.col("row") == bubble.row)
+            & (pl.col("start_ns") == start)
+            & (pl.col("end_ns") == end)
+        )
+        assert len(same) == 1
+        assert same["bubble"].item()
+        assert own["length_ns"].max() == end - start
+
+
+def test_texts_tell_the_length(run: ZoomableRun) -> None:
+    for bubble in longest_bubbles(run):
+        number, unit = bubble.texts[-1].split()
+        assert float(number) * {"s": 1, "ms": 1e-3}[unit] == pytest.approx(
+            bubble.right - bubble.left, rel=0.006
+        )
+        assert bubble.texts[1] == f"bubble {bubble.texts[-1]}"
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["rl-run-2023.4", "rl-run"])
+def test_bubbles_of_real_exports_are_their_longest_gaps(name: str) -> None:
+    if not (REPORTS / name).is_dir():
+        pytest.skip(f"{name} is not here")
+    run = rlviz.load(REPORTS / name)
+    summary = run.summary(by="gpu")
+    for bubble in longest_bubbles(run):
+        own = summary.filter(pl.col("iteration") == bubble.iteration)
+        assert own["longest_gap_ns"].max() == round((bubble.right - bubble.left) * 1e9)
+
+
+def test_a_scene_that_was_kept_has_its_bubbles(folder: Path) -> None:
+    once, again = rlviz.load(folder), rlviz.load(folder)
+    assert compose(once).bubbles == compose(again).bubbles == longest_bubbles(once) != ()
+
+
+def test_compared_runs_keep_their_bubbles_where_they_are(folder: Path) -> None:
+    comparison = rlviz.compare(before=folder, after=folder)
+    drawn = compare_scene(comparison.run, comparison.iteration)  # type: ignore[arg-type]
+    rows = {row.row: row for row in drawn.rows}
+    alone = compose(rlviz.load(folder)).bubbles
+    assert len(drawn.bubbles) == 2 * len(alone)
+    first, second = drawn.bubbles[: len(alone)], drawn.bubbles[len(alone) :]
+    for one, other, own in zip(first, second, alone, strict=True):
+        assert rows[one.row].label == rows[other.row].label
+        assert rows[one.row].group != rows[other.row].group
+        assert one.left == pytest.approx(other.left)
+        assert one.right - one.left == pytest.approx(own.right - own.left)
+
+
+def texts_of(svg: bytes) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg.decode())
+
+
+def test_a_still_says_as_much_as_fits_into_the_gap() -> None:
+    drawn = replace(scene(8), bubbles=(MARK,))
+    for window, wanted in (
+        ((20.0, 30.0), MARK.texts[0]),
+        ((0.0, 60.0), MARK.texts[1]),
+        ((40.0, 60.0), None),
+    ):
+        found = [text for text in texts_of(still(drawn, "svg", window=window)) if "7.40" in text]
+        assert found == ([] if wanted is None else [wanted])
+    assert not [t for t in texts_of(still(drawn, "svg", width=3.35, rows=[0, 5])) if "7.40" in t]
+    # A sliver says nothing, rather than half of it.
+    narrow = replace(drawn, bubbles=(replace(MARK, left=28.8),))
+    assert not [text for text in texts_of(still(narrow, "svg")) if "7.40" in text]
+
+
+@pytest.mark.parametrize("rows", [2, 8, 64])
+def test_in_a_still_no_range_is_labelled_where_a_bubble_is(rows: int) -> None:
+    base = scene(rows)
+    over = base.overlays
+    # A range that holds the bubble, labelled from its left edge.
+    held = replace(MARK, row=rows - 1, left=11.2, right=28.0)
+    drawn = replace(base, bubbles=(held,), overlays=over)
+    svg = still(drawn, "svg", window=(10.0, 30.0), rows=[rows - 1]).decode()
+    placed = [
+        (float(x), float(y), text)
+        for x, y, text in re.findall(
+            r"<text[^>]*translate\(([-\d.]+) ([-\d.]+)\)[^>]*>([^<]*)</text>", svg
+        )
+    ] or [
+        (float(x), float(y), text)
+        for x, y, text in re.findall(r'<text[^>]* x="([-\d.]+)" y="([-\d.]+)"[^>]*>([^<]*)', svg)
+    ]
+    assert any("bubble" in text for _, _, text in placed)
+    inside = [one for one in placed if "bubble" in one[2] or "/train" in one[2]]
+    for (_, y, _), (_, other, _) in combinations(inside, 2):
+        assert abs(y - other) > 5
+
+
+def test_hostile_texts_are_text_in_a_still() -> None:
+    drawn = replace(scene(8), bubbles=(replace(MARK, texts=(HOSTILE[1],)),))
+    svg = still(drawn, "svg", window=(20.0, 30.0)).decode()
+    assert "<img" not in svg
+
+
+def test_a_timeline_tells_the_lens_of_its_bubbles(run: ZoomableRun) -> None:
+    from rlviz.view.payload import payload
+
+    timeline = Timeline(run)
+    facts = payload(timeline.scene).facts
+    assert all(bubble.texts[0] in facts for bubble in timeline.scene.bubbles)
