@@ -11,7 +11,11 @@ from rlviz.reports.database import NOT_INTEGER, open_database
 from rlviz.reports.table import Window, nullable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rlviz.reports.report import Report
+
+    Int64 = NDArray[np.int64]
 
 __all__ = ["read_collectives"]
 
@@ -21,8 +25,8 @@ _COLUMNS = ("start", "end", "globalPid", "deviceId", "streamId", "shortName", *_
 
 # Only these libraries reach other hosts. SQL compares the names, so that no other text of the
 # string table, which holds the environment, enters Python.
-_FROM_LIBRARIES = (
-    "shortName IN (SELECT id FROM StringIds WHERE value GLOB 'nccl*' OR value GLOB 'rccl*')"
+_OF_LIBRARIES = (
+    "SELECT id, CAST(value AS TEXT) FROM StringIds WHERE value GLOB 'nccl*' OR value GLOB 'rccl*'"
 )
 
 
@@ -43,13 +47,18 @@ def read_collectives(report: Report) -> pl.DataFrame:
             "StringIds", "id", "value"
         ):
             return _EMPTY
-        columns, _ = database.integers(_TABLE, _COLUMNS, _FROM_LIBRARIES)
-        start, end = columns["start"], columns["end"]
+        names = {int(str(key)): str(name) for key, name in database.rows(_OF_LIBRARIES)}
+        if not names:
+            return _EMPTY
+        ids = ", ".join(map(str, names))
         window = Window(report.start.duration_ns)
-        timed = (start > NOT_INTEGER) & (end > NOT_INTEGER) & (end >= start) & (end != 0)
-        good = timed & ~window.far_outside(start, end)
-        columns = {name: values[good] for name, values in columns.items()}
-        names = database.strings({int(key) for key in np.unique(columns["shortName"])})
+        blocks = [
+            _good(block, window)
+            for block in database.blocks(_TABLE, _COLUMNS, f"shortName IN ({ids})")
+        ]
+    if not blocks:
+        return _EMPTY
+    columns = {name: np.concatenate([block[name] for block in blocks]) for name in _COLUMNS}
     pid = columns["globalPid"]
     pid = np.where(pid <= NOT_INTEGER, pid, (pid >> 24) & 0xFFFFFF)
     return pl.DataFrame(
@@ -66,6 +75,13 @@ def read_collectives(report: Report) -> pl.DataFrame:
         },
         schema=_EMPTY.schema,
     ).sort("start")
+
+
+def _good(columns: dict[str, Int64], window: Window) -> dict[str, Int64]:
+    start, end = columns["start"], columns["end"]
+    timed = (start > NOT_INTEGER) & (end > NOT_INTEGER) & (end >= start) & (end != 0)
+    good = timed & ~window.far_outside(start, end)
+    return {name: values[good] for name, values in columns.items()}
 
 
 _EMPTY = pl.DataFrame(

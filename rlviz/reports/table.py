@@ -26,8 +26,7 @@ __all__ = ["LONGEST_NS", "UNNAMED", "Faults", "Names", "Window", "missing_column
 
 UNNAMED = "<unnamed>"
 
-_DENSE = 1 << 22
-_UNSEEN = -2
+_DENSE = 1 << 24
 
 # GPU times are converted to the CPU's clock and may pass the window's limits by a little; further
 # out than this, a row tells of another clock or of nothing.
@@ -43,7 +42,9 @@ class Names:
     def __init__(self, database: Database, known: Sequence[str] = ()) -> None:
         self._database = database
         self._codes = {text: code for code, text in enumerate(known)}
-        self._by_id = np.empty(0, np.int32)
+        # By id, its code and 2 more: 0 is yet to be looked up. Of zeros, only what is written to
+        # takes memory.
+        self._by_id = np.zeros(_DENSE, np.int32)
         self._by_odd_id: dict[int, int] = {}
 
     @property
@@ -63,20 +64,16 @@ class Names:
         """Turn ids of ``StringIds`` into codes; -1 where there is no such string."""
         if not len(ids):
             return np.empty(0, np.int32)
-        # What nsys numbers is dense, so a table tells the code of an id.
-        low, high = int(ids.min()), int(ids.max())
-        if low < 0 or high >= _DENSE:
+        # nsys numbers its strings: a table tells the code of an id.
+        if ids.min() < 0 or ids.max() >= _DENSE:
             return self._of_any_ids(ids)
-        if high >= len(self._by_id):
-            more = np.full(2 * high + 1 - len(self._by_id), _UNSEEN, np.int32)
-            self._by_id = np.concatenate((self._by_id, more))
         codes = self._by_id.take(ids)
-        unseen = codes == _UNSEEN
-        if not unseen.any():
-            return codes
-        new = _by_first(ids[unseen])
-        self._by_id[new] = self._look_up(new)
-        return self._by_id.take(ids)
+        if not codes.all():
+            new = _by_first(ids[codes == 0])
+            self._by_id[new] = self._look_up(new) + 2
+            codes = self._by_id.take(ids)
+        codes -= 2
+        return codes
 
     def _of_any_ids(self, ids: Int64) -> Int32:
         codes = np.full(len(ids), -1, np.int32)
