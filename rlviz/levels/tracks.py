@@ -32,17 +32,11 @@ def tracks_of(run: Run) -> dict[int, Track]:
     parts: dict[int, list[Part]] = {}
     for part in run.events.parts:
         parts.setdefault(part.row, []).append(part)
-    made: dict[int, Track] = {}
-
-    def make() -> dict[str, Any]:
-        made.update(_make(run, parts))
-        return _columns(list(made.values()))
-
-    kept = run.remember("levels", (Groups,), make)
-    return made or dict(_kept(parts, kept))
+    kept = run.remember("levels", (Groups,), lambda: _columns(_make(run, parts)))
+    return dict(_kept(parts, kept))
 
 
-def _make(run: Run, parts: Mapping[int, Sequence[Part]]) -> Iterator[tuple[int, Track]]:
+def _make(run: Run, parts: Mapping[int, Sequence[Part]]) -> list[Track]:
     groups = groups_of(run)
     communicates = run.rules.communication.matches(run.events.names).to_numpy()
     tracks = []
@@ -54,7 +48,7 @@ def _make(run: Run, parts: Mapping[int, Sequence[Part]]) -> Iterator[tuple[int, 
         tracks.append(_track(row, own, order, code if order is None else code[order], groups, busy))
     with ThreadPoolExecutor(cores()) as pool:
         list(pool.map(lambda track: track.pyramid, tracks))
-    return ((track.row, track) for track in tracks)
+    return tracks
 
 
 def _track(

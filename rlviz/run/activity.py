@@ -38,11 +38,14 @@ class Activity:
         Kernels that move data between GPUs.
     copies : (ndarray, ndarray)
         Copies and sets.
+    busy : (ndarray, ndarray)
+        Union of everything; compute, exposed communication and lone copies add up to it.
     """
 
     compute: Spans
     communication: Spans
     copies: Spans
+    busy: Spans
 
     @classmethod
     def together(cls, parts: Sequence[Activity]) -> Activity:
@@ -53,6 +56,7 @@ class Activity:
             union(*joined([part.compute for part in parts])),
             union(*joined([part.communication for part in parts])),
             union(*joined([part.copies for part in parts])),
+            union(*joined([part.busy for part in parts])),
         )
 
     def cut_to(self, spans: Spans) -> Activity:
@@ -61,12 +65,8 @@ class Activity:
             intersection(*self.compute, *spans),
             intersection(*self.communication, *spans),
             intersection(*self.copies, *spans),
+            intersection(*self.busy, *spans),
         )
-
-    @cached_property
-    def busy(self) -> Spans:
-        """Union of everything; compute, exposed communication and lone copies add up to it."""
-        return union(*joined([self.compute, self.communication, self.copies]))
 
     @cached_property
     def comm_exposed(self) -> Spans:
@@ -76,8 +76,7 @@ class Activity:
     @cached_property
     def copy_only(self) -> Spans:
         """Copies and sets with neither kernel nor graph launch under them."""
-        kernels = union(*joined([self.compute, self.communication]))
-        return subtraction(*self.copies, *kernels)
+        return subtraction(*subtraction(*self.copies, *self.compute), *self.communication)
 
 
 def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
@@ -102,7 +101,7 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
         moves = (part.kind == KERNEL) & communicates[part.name]
         chosen = (~(is_copy | moves), moves, is_copy)
         unions = (_only(part, these) for these in chosen)
-        parts.setdefault(part.lane, []).append(Activity(*unions))
+        parts.setdefault(part.lane, []).append(Activity(*unions, part.busy))
     return {lane: Activity.together(own) for lane, own in sorted(parts.items())}
 
 
