@@ -129,6 +129,7 @@ def _underway(scene: Scene, run: ZoomableRun, outcomes: Sequence[Outcome], what:
         subtitle=f"{what} GPU rows: {len(outcomes) - waiting} of {len(outcomes)} reports",
         shades=tuple(_shade(shade, unread) for shade in scene.shades),
         remarks=(),
+        bubbles=(),
         numbers=None,
         notes=(),
         trust=None,

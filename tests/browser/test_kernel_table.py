@@ -130,7 +130,7 @@ def test_a_click_on_a_range_lists_the_kernels_of_its_gpu_and_time(
     assert len(shown) == MOST_KERNELS + 1
     assert shown[-1][0] == f"{len(rest)} more names"
     assert shown[-1][1] == f"{rest['count'].sum():,}"
-    assert seconds(shown[-1][2]) == pytest.approx(rest["total_ns"].sum() / 1e9, rel=0.006)
+    assert seconds(shown[-1][2]) == pytest.approx(int(rest["total_ns"].sum()) / 1e9, rel=0.006)
     told = table(chart).inner_text()
     assert f"Kernels on this GPU during the range {found['name']}" in told
     assert f"{found['left']:.6f} s to {found['right']:.6f} s" in told
