@@ -12,7 +12,18 @@ import typer
 
 from rlviz.cli_cache import cache
 from rlviz.cli_figures import compare, export
-from rlviz.terminal import FAILED, LONGEST, Reports, count, errors_told, load_run, tell
+from rlviz.terminal import (
+    FAILED,
+    LONGEST,
+    Ranks,
+    Reports,
+    Roles,
+    Steps,
+    count,
+    errors_told,
+    load_run,
+    tell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -145,13 +156,13 @@ def demo(
 
 
 @app.command()
-def check(reports: Reports) -> None:
+def check(reports: Reports, steps: Steps = None, ranks: Ranks = None, roles: Roles = None) -> None:
     """Tell what is in reports: roles, capture windows, and what is missing or wrong.
 
     Exit status: 0 all is well, 1 there are warnings, 2 a report cannot be read, or none.
     """
     with errors_told():
-        run = load_run(reports)
+        run = load_run(reports, steps=steps, ranks=ranks, roles=roles)
     from rlviz.run.trust import trust_line
 
     tell(_summary(run))

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rlviz.terminal import FAILED, Reports, count, errors_told, load_run, tell
+from rlviz.terminal import (
+    FAILED,
+    Ranks,
+    Reports,
+    Roles,
+    Steps,
+    count,
+    errors_told,
+    load_run,
+    tell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,6 +95,9 @@ def export(
     anonymize: Annotated[
         bool, typer.Option("--anonymize", help="Replace names of hosts, users, GPUs and files.")
     ] = False,
+    steps: Steps = None,
+    ranks: Ranks = None,
+    roles: Roles = None,
 ) -> None:
     """Write the timeline of a run: a page that opens offline in any browser, or a figure.
 
@@ -94,7 +107,7 @@ def export(
     look = _look(window, rows, width, height, theme, title, caption=caption)
     look |= {"iteration": iteration}
     with errors_told(), _values_told():
-        run = load_run(reports, anonymize=anonymize)
+        run = load_run(reports, anonymize=anonymize, steps=steps, ranks=ranks, roles=roles)
         from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
         written = list(_saved(Timeline(run), output, look, _detail(detail)))

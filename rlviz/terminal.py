@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +14,23 @@ if TYPE_CHECKING:
 
     from rlviz.levels.query import ZoomableRun
 
-__all__ = ["FAILED", "LONGEST", "Reports", "count", "errors_told", "load_run", "tell"]
+__all__ = [
+    "FAILED",
+    "LONGEST",
+    "Ranks",
+    "Reports",
+    "Roles",
+    "Steps",
+    "count",
+    "errors_told",
+    "load_run",
+    "tell",
+]
 
 FAILED = 2
 """Exit status of a command that could not do what it was asked."""
+
+_DIGITS = 6
 
 LONGEST = 2_000
 """Longest text of a report that is printed."""
@@ -32,12 +45,45 @@ Reports = Annotated[
 ]
 
 
-def load_run(reports: Sequence[Path], *, anonymize: bool = False) -> ZoomableRun:
-    """Load a run from what the command line names."""
-    from rlviz.api import load
+Steps = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,N-N", help="Read only reports of these train steps.", show_default=False
+    ),
+]
+Ranks = Annotated[
+    str | None,
+    typer.Option(metavar="N,N-N", help="Read only workers of these ranks.", show_default=False),
+]
+Roles = Annotated[
+    str | None,
+    typer.Option(metavar="ROLE,ROLE", help="Read only workers of these roles.", show_default=False),
+]
 
+
+def load_run(
+    reports: Sequence[Path],
+    *,
+    anonymize: bool = False,
+    steps: str | None = None,
+    ranks: str | None = None,
+    roles: str | None = None,
+) -> ZoomableRun:
+    """Load a run, or a part of it, from what the command line names."""
+    from rlviz.api import load
+    from rlviz.run.part import part_of
+
+    asked: dict[str, Any] = {
+        "steps": _numbers("--steps", steps),
+        "ranks": _numbers("--ranks", ranks),
+        "roles": None if roles is None else [role.strip() for role in roles.split(",")],
+    }
+    try:
+        part_of(**asked)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     # A single file that is no export has an error of its own, a list has not.
-    return load(reports[0] if len(reports) == 1 else list(reports), anonymize=anonymize)
+    return load(reports[0] if len(reports) == 1 else list(reports), anonymize=anonymize, **asked)
 
 
 @contextmanager
@@ -59,6 +105,21 @@ def errors_told() -> Iterator[None]:
     except sqlite3.Error as error:  # the disk is full
         tell(str(error), err=True)
         raise typer.Exit(FAILED) from None
+
+
+def _numbers(name: str, text: str | None) -> list[int] | None:
+    """Read ``3,5-7``: 3, 5, 6 and 7."""
+    if text is None:
+        return None
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = (one.strip() for one in part.partition("-"))
+        known = [one for one in (first, last) if one.isdecimal() and len(one) <= _DIGITS]
+        if len(known) != (2 if dash else 1):
+            message = f"{name}: {part!r} is neither a number nor N-N."
+            raise typer.BadParameter(message)
+        found += range(int(first), int(last if dash else first) + 1)
+    return found
 
 
 def tell(text: str, *, err: bool = False) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import rlviz
+from rlviz import cli
 from rlviz.errors import NoReports
 from rlviz.reports.gpu_rows import read_gpu_rows
 from rlviz.run.part import part_of
@@ -227,3 +229,26 @@ def test_a_range_of_steps_meets_those_that_it_lists(
         assert part_of(steps=asked).holds_steps(first, first + length) == expected
         listed: Iterable[int] = list(asked)
         assert part_of(steps=listed).holds_steps(first, first + length) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--ranks", "0,2-3"], 0, "1 of 4 reports were not asked for"),
+        (["--roles", "policy", "--ranks", "1-1"], 0, "3 of 4 reports were not asked for"),
+        (["--roles", "policy,critic"], 0, "4 reports, 4 rows"),
+        (["--steps", "1"], 0, "4 reports, 4 rows"),
+        (["--steps", "7"], 2, "There are reports of step 1."),
+        (["--ranks", "0,two"], 2, "neither a number nor N-N"),
+        (["--ranks", "3-1"], 2, "asks for nothing"),
+        (["--ranks", "0-999999999999"], 2, "neither a number nor N-N"),
+        (["--roles", "trainer"], 2, "no role"),
+    ],
+)
+def test_a_part_is_asked_for_on_the_command_line(
+    tmp_path: Path, options: list[str], status: int, said: str
+) -> None:
+    folder = ranked(tmp_path, {31: 0, 32: 1, 33: 2, 34: 3}, world=4)
+    done = CliRunner().invoke(cli.app, ["check", str(folder), *options])
+    assert said in " ".join(done.output.replace("│", " ").split())
+    assert done.exit_code == status or (status == 0 and done.exit_code == 1)
