@@ -193,6 +193,11 @@ class Part:
         name: NDArray[np.int32] = self.recode[self.read["name"].to_numpy()]
         return name
 
+    def release(self) -> None:
+        """Let go of what is made of the report's columns, which are there to make it again."""
+        for name in ("start_ns", "end_ns", "name", "busy"):
+            self.__dict__.pop(name, None)
+
     def _shifted(self, column: str) -> Int64:
         read = self.read[column].to_numpy()
         return read + self.offset_ns if self.offset_ns else read

@@ -101,6 +101,16 @@ class Run:
         made_up = ", simulated" if self.simulated else ""
         return f"Run({rows} rows, {len(read)} reports, {seconds:.1f} s{made_up})"
 
+    def release(self) -> None:
+        """Let go of what numbers were made of, which takes as much memory as all events.
+
+        It is made again when a number is asked for that was not asked for before.
+        """
+        for name in ("metrics", "_busy_by_row", "_busy_by_lane"):
+            self.__dict__.pop(name, None)
+        for part in self.events.parts:
+            part.release()
+
     def remember(self, name: str, classes: Sequence[type], make: Callable[[], T]) -> T:
         """Give a value that was made before, in this process or an earlier one, else make it.
 
@@ -327,6 +337,10 @@ class Run:
     def lane_phases(self) -> dict[int, dict[str, tuple[Int64, Int64]]]:
         """Spans of each phase by lane, as of `rlviz.run.phases.phase_spans`."""
         return phase_spans(self._phases, self.events.workers)
+
+    def busy_by_row(self) -> dict[int, tuple[Int64, Int64]]:
+        """Busy spans of each row that has GPU data: what `busy` has of rows, uncut."""
+        return {row: spans for (row, _), spans in self._busy_by_row.items()}
 
     @cached_property
     def _busy_by_lane(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:

@@ -70,15 +70,19 @@ def compose(run: ZoomableRun) -> Scene:
 
 
 def _composed(run: ZoomableRun) -> Scene:
-    busy = _busy(run)
     captured = captured_by_row(run.rows, run.reports)
+    busy = run.busy_by_row()
     edges = edges_by_row(run.rows, run.reports)
     rows, pools, height = place_rows(run, busy, captured)
     view_ns = _first_view(run, busy, captured)
     first_ns, last_ns = _limits(captured, view_ns)
+    subtitle, remarks, trust = subtitle_of(run, rows, view_ns), remarks_of(run), trust_of(run)
+    bubbles, numbers = longest_bubbles(run), numbers_of(run)
+    # Numbers and levels are made of all events each: one after the other, to spare memory.
+    run.release()
     return Scene(
         title=title_of(run),
-        subtitle=subtitle_of(run, rows, view_ns),
+        subtitle=subtitle,
         caption=caption_of(run),
         simulated=run.simulated,
         start_s=view_ns[0] / 1e9,
@@ -100,24 +104,16 @@ def _composed(run: ZoomableRun) -> Scene:
         iterations=iteration_windows(run),
         notes=notes_of(run),
         kernels=run.groups.kernels,
-        remarks=remarks_of(run),
-        trust=trust_of(run),
-        bubbles=longest_bubbles(run),
-        numbers=numbers_of(run),
+        remarks=remarks,
+        trust=trust,
+        bubbles=bubbles,
+        numbers=numbers,
     )
 
 
 def names_of(run: ZoomableRun) -> tuple[str, ...]:
     """Give the texts that codes of bars and overlays point to; the last two are the overlays'."""
     return (*run.events.names, "default domain", "unnamed thread")
-
-
-def _busy(run: ZoomableRun) -> dict[int, Spans]:
-    """Busy spans by row; rows without GPU data are absent."""
-    return {
-        row: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
-        for (row,), part in run.busy(by="row").partition_by("row", as_dict=True).items()
-    }
 
 
 def _first_view(
