@@ -11,6 +11,7 @@ import numpy as np
 
 from rlviz.levels.query import MARKS, strips_of
 from rlviz.view.choices import COLOR_BY, facet_of
+from rlviz.view.coded import coded
 from rlviz.view.figure import limits
 from rlviz.view.legible import legible
 from rlviz.view.matches import Matches
@@ -69,13 +70,14 @@ class Detail:
         facts : dict
             ``start``, ``end`` in seconds; ``color_by``, ``search``, ``rows`` as asked; ``strips``,
             a list of row, left edge, bucket width (both in seconds) and number of buckets each;
-            ``names``, texts by code; ``merged``, seconds below which ranges were merged, 0 where
-            none was.
+            ``names``, texts by code; ``ranges``, their number and the values of each column as of
+            `rlviz.view.coded`; ``merged``, seconds below which ranges were merged, 0 where none
+            was.
         columns : list of bytes
             Coverage, colour by the mode that was asked for, matches of the search (255 or more as
             255, none without a search) of all strips, one behind the other (uint8); start, end
             (float64 seconds), row, name (int32), colour by phase, kind (uint8) of events; and the
-            columns of `Overlays` (float64), in their order, in one.
+            columns of `Overlays` in their order, coded.
 
         Raises
         ------
@@ -92,6 +94,7 @@ class Detail:
         facet, colors = self._colors[asked.color_by]
         view = self._run.view(start_ns, end_ns, asked.width_px, rows=asked.rows, facet=facet)
         ranges, merged_ns = self._ranges.within(start_ns, end_ns, asked.width_px)
+        values, packed = coded([getattr(ranges, column.name) for column in fields(Overlays)])
         facts = {
             "start": start_s,
             "end": end_s,
@@ -100,10 +103,11 @@ class Detail:
             "rows": None if asked.rows is None else sorted(asked.rows),
             "strips": _places(view.strips),
             "names": self._names(view, ranges),
+            "ranges": [len(ranges.left), values],
             "merged": merged_ns / 1e9,
         }
         strips = [*_bytes(view.strips, colors), self._matches(view.strips, asked.search)]
-        return facts, [*strips, *self._events(view), _columns(ranges)]
+        return facts, [*strips, *self._events(view), packed]
 
     def levels(self) -> tuple[dict[str, Any] | None, bytes]:
         """Give buckets of the whole run by phase, in `LEVELS_BYTES` at most.
@@ -218,8 +222,3 @@ def _places(strips: Sequence[Strip]) -> list[list[float]]:
 def _bytes(strips: Sequence[Strip], colors: UInt8) -> list[bytes]:
     coverage = b"".join(strip.coverage.tobytes() for strip in strips)
     return [coverage, b"".join(colors[strip.code].tobytes() for strip in strips)]
-
-
-def _columns(ranges: Overlays) -> bytes:
-    columns: list[NDArray[Any]] = [getattr(ranges, one.name) for one in fields(Overlays)]
-    return np.concatenate([column.astype(np.float64) for column in columns]).tobytes()

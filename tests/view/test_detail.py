@@ -21,6 +21,8 @@ from rlviz.view.timeline import Timeline
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from rlviz.view.choices import ColorBy
 
 
@@ -34,6 +36,24 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
 @pytest.fixture(scope="module")
 def detail(timeline: Timeline) -> Detail:
     return Detail(timeline.run, timeline.scene)
+
+
+def ranges_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
+    """Decode the ranges of an answer."""
+    length, values = facts["ranges"]
+    packed, at = columns[9], 0
+    found = {}
+    for one, size in zip(fields(Overlays), values, strict=True):
+        found[one.name] = np.frombuffer(packed, "f8", size or length, at)
+        at += 8 * len(found[one.name])
+    for kind, some in (("u2", range(257, 1 << 16)), ("u1", range(1, 257))):
+        for one, size in zip(fields(Overlays), values, strict=True):
+            if size in some:
+                place = np.frombuffer(packed, kind, length, at)
+                at += place.nbytes
+                found[one.name] = found[one.name][place]
+    assert at == len(packed)
+    return found
 
 
 @pytest.mark.parametrize("color_by", COLOR_BY)
@@ -154,8 +174,7 @@ def test_ranges_of_a_small_window_are_exact(timeline: Timeline, detail: Detail) 
     third = Window(start, start + (end - start) / 3, 100_000_000)  # no page asks for so many pixels
     facts, columns = detail.answer(third)
     assert facts["merged"] == 0
-    table = np.frombuffer(columns[9], "f8").reshape(len(fields(Overlays)), -1)
-    sent = dict(zip((one.name for one in fields(Overlays)), table, strict=True))
+    sent = ranges_of(facts, columns)
     span: Any = {"start_ns": round(third.start_s * 1e9), "end_ns": round(third.end_s * 1e9)}
     own = timeline.run.ranges(**span).filter(pl.col("end_ns") > span["start_ns"])
     assert sent["left"].size == len(own) > 0
@@ -166,9 +185,7 @@ def test_ranges_of_a_small_window_are_exact(timeline: Timeline, detail: Detail) 
 
 def test_a_range_stays_in_its_place_at_any_zoom(timeline: Timeline, detail: Detail) -> None:
     first = timeline.scene.overlays
-    names = [one.name for one in fields(Overlays)]
-    _, columns = detail.answer(Window(*timeline.window, 800))
-    sent = dict(zip(names, np.frombuffer(columns[9], "f8").reshape(len(names), -1), strict=True))
+    sent = ranges_of(*detail.answer(Window(*timeline.window, 800)))
     place = {
         key: {(r, a, b): (t, u) for r, a, b, t, u, n in zip(*of, strict=True) if n == 1}
         for key, of in (

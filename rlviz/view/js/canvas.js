@@ -36,6 +36,7 @@ class Columns {
 
 export function paintFast(lens) {
   const { main, views, marks, labels } = lens;
+  spareStyles(lens.view);
   const viewsOf = (source) =>
     main.renderers.filter(({ data_source }) => data_source === source).map((one) => views.find_one(one));
   takeRanges(lens, viewsOf(marks.overlaySource));
@@ -47,6 +48,15 @@ export function paintFast(lens) {
   for (const name of ["main", "overview"]) {
     const plot = lens.doc.get_model_by_name(name);
     if (plot !== null) spareLayout(lens, plot);
+  }
+}
+
+// Bokeh asks the page's styles for every colour and width at each painting, should a style sheet set
+// them otherwise: none does here, and in a large page each question takes its time.
+function spareStyles({ visuals }) {
+  for (let part of visuals ?? []) {
+    while (part !== null && !Object.hasOwn(part, "_get_css_value")) part = Object.getPrototypeOf(part);
+    if (part !== null) part._get_css_value = () => "";
   }
 }
 
@@ -88,9 +98,17 @@ function paintRowNames(context, { bbox, model, plot_view: { frame } }, plot, nam
   for (const [at, { text }] of names) context.fillText(text, x, top + Number(at) * units + MIDDLE_PX);
 }
 
+// By how a font was asked for, how a canvas tells it.
+const toldFonts = new Map();
+
 function setFont(context, model, prefix) {
   const [style, size, family] = ["font_style", "font_size", "font"].map((key) => plain(model[prefix + key]));
-  context.font = `${style} ${size} ${family}`;
+  const asked = `${style} ${size} ${family}`;
+  // Setting it has the page compute its styles anew, be it the same.
+  if (context.font !== toldFonts.get(asked)) {
+    context.font = asked;
+    toldFonts.set(asked, context.font);
+  }
   context.fillStyle = plain(model[`${prefix}color`]);
 }
 
@@ -154,6 +172,7 @@ function paintRanges(context, lens, glyph) {
 
 function paintTexts(context, lens, { data }, glyph) {
   const { x, y, text, alpha } = data;
+  if (text.length === 0) return;
   const { start, left, scale, top, units } = placing(lens);
   const outline = plain(glyph.text_outline_color);
   setFont(context, glyph, "text_");

@@ -12,7 +12,7 @@ const WAITS = "The chart waits for the kernel: until it answers, detail is missi
 const CALM_MS = 150;
 const DEBOUNCE_MS = 30;
 // Asked for on either side, in widths of the window: a small move shows nothing new.
-const MARGIN = 0.5;
+const MARGIN = 0.25;
 const WIDEST_PX = 20000;
 // Buckets and merged ranges wider than this are asked for anew.
 const COARSE_PX = 2.05;

@@ -29,11 +29,28 @@ function stripsOf(facts, coverage, color, match) {
   }));
 }
 
+// Columns of `length` numbers, as `rlviz.view.coded` packs them.
+function decoded(keys, length, values, buffer) {
+  let at = 0;
+  const take = (type, size) => {
+    const found = new type(buffer, at, size);
+    at += found.byteLength;
+    return found;
+  };
+  const columns = values.map((size) => take(Float64Array, size || length));
+  for (const [type, least, most] of [[Uint16Array, 257, Infinity], [Uint8Array, 1, 256]]) {
+    values.forEach((size, i) => {
+      if (size < least || size > most) return;
+      const known = columns[i];
+      columns[i] = Float64Array.from(take(type, length), (place) => known[place]);
+    });
+  }
+  return Object.fromEntries(keys.map((key, i) => [key, columns[i]]));
+}
+
 // What the kernel answered, as columns: `facts` and bytes as `rlviz.view.detail` gives them.
 export function unpack(facts, columns) {
   const [coverage, color, match, left, right, row, name, eventColor, kind, ranges] = columns;
-  const numbers = new Float64Array(ranges.buffer);
-  const each = numbers.length / OVERLAY_COLUMNS.length;
   return {
     ...facts,
     strips: stripsOf(facts, coverage, color, match),
@@ -45,9 +62,7 @@ export function unpack(facts, columns) {
       color: eventColor,
       kind,
     },
-    overlays: Object.fromEntries(
-      OVERLAY_COLUMNS.map((key, i) => [key, numbers.subarray(i * each, (i + 1) * each)]),
-    ),
+    overlays: decoded(OVERLAY_COLUMNS, ...facts.ranges, ranges.buffer),
   };
 }
 
