@@ -25,7 +25,10 @@ _Made = TypeVar("_Made", bound=ipywidgets.Widget)
 _LONGEST_CHIP = 24
 _LONGEST_TIP = 200
 _COLORS = {"phase": "phase", "kind": "kind of work", "kernel": "kernel"}
-_KEYS = "In the chart: W A S D zoom and move, [ ] iterations, n N matches, 0 first view"
+_KEYS = (
+    "In the chart: W A S D zoom and move, [ ] iterations, n N matches, 0 first view, "
+    "Shift and drag measures, click a range for its kernels, k for those of the window"
+)
 _ALL = "all"
 # Two windows that differ by less than this part of their width show the same.
 _SLACK = 1e-6
@@ -63,16 +66,17 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
             self._know(scene)
             return
         chosen = self._choices()
-        before: ipywidgets.Box = self._above
-        self._above = self._group(self._controls(scene))
+        before = [*_below(self._above)]
+        row = self._controls(scene)
         self._quiet = True
         self.color_by.value, self.search.value = chosen["color_by"], chosen["search"]
         for role, chip in zip(self._roles, self.rows, strict=True):
             chip.value = role not in chosen["hidden_roles"]
         self._quiet = False
         self.count.value = self._chart._found
-        self.children = [self._above, self._chart]
-        for one in (*_below(before), before):
+        # Not the panel's own children: JupyterLab would make a new view of the chart behind them.
+        self._above.children = row
+        for one in before:
             one.close()
         self._moved(None)
 

@@ -36,7 +36,7 @@ export class Chrome {
     root.replaceChildren();
     root.style.setProperty("--rlviz-left", `${facts.left_px}px`);
     root.style.setProperty("--rlviz-right", `${facts.right_px}px`);
-    const head = element("div", "head");
+    const head = (this.head = element("div", "head"));
     const title = element("div", "title", facts.title);
     if (facts.simulated) title.append(element("span", "tag", "SIMULATED"));
     head.append(title);

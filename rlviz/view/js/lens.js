@@ -14,7 +14,7 @@ import { Marks } from "./marks.js";
 import { Measure } from "./measure.js";
 import { goToRemark } from "./remarks.js";
 import { ambientTheme, paintRoot, recolour, watchTheme } from "./theme.js";
-import { Toolbar } from "./toolbar.js";
+import { askingOf, Toolbar } from "./toolbar.js";
 import { baseText, ticking, tickText } from "./units.js";
 
 const TICK_PX = 96;
@@ -74,6 +74,7 @@ class Lens {
     this.measure = new Measure(this);
     this.kernels = new KernelTable(this);
     this.toolbar = facts.toolbar ? new Toolbar(this, this.chrome.toolbar) : null;
+    if (!facts.toolbar) this.chrome.head.append(askingOf(this));
     this.chrome.went = (remark) => goToRemark(remark, this);
     this.listen();
     this.repaint();

@@ -32,6 +32,15 @@ function chip(text, title, pressed, toggled) {
   return made;
 }
 
+// What asks for numbers: here also in a notebook, where each view measures for itself.
+export function askingOf({ measure, kernels }) {
+  const made = chip("measure", "drag to measure, until switched off  m; or drag with Shift", false, (on) =>
+    measure.arm(on),
+  );
+  measure.watchers.add((armed) => made.setAttribute("aria-pressed", String(armed)));
+  return group("numbers", made, button("kernels", "kernels of this window  k", () => kernels.ofWindow()));
+}
+
 export class Toolbar {
   constructor(lens, place) {
     this.lens = lens;
@@ -41,7 +50,7 @@ export class Toolbar {
     place.setAttribute("aria-label", "controls of the timeline");
     if (facts.iterations.length > 0) place.append(this.iterations(facts.iterations));
     place.append(this.searching(), this.colors(), ...this.rows(facts), ...this.domains(facts));
-    place.append(this.asking());
+    place.append(askingOf(lens));
     place.append(group("view", button("reset", "first view, all rows, no search", () => this.controls.reset()), this.help()));
     place.append(this.keys);
     this.controls.watchers.add(() => this.follow());
@@ -124,13 +133,6 @@ export class Toolbar {
       }),
     );
     return [group("ranges by NVTX domain", element("span", "hint", "ranges of"), ...this.chips)];
-  }
-
-  asking() {
-    const { measure, kernels } = this.lens;
-    const made = chip("measure", "drag to measure, until switched off  m", false, (on) => measure.arm(on));
-    measure.watchers.add((armed) => made.setAttribute("aria-pressed", String(armed)));
-    return group("numbers", made, button("kernels", "kernels of this window  k", () => kernels.ofWindow()));
   }
 
   help() {
