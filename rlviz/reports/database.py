@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -126,6 +126,13 @@ class Database:
             else str(NULL)
             for c in columns
         ]
+        # A column of that name hides the numbers of the rows.
+        if not any(name.lower() == "rowid" for name in self.tables[table]):
+            with suppress(*_FAILURES):  # no row numbers; or damaged, which is told below
+                for parts in _joined(self.connection, cells, table, where, done):
+                    done += len(parts[0])
+                    yield dict(zip(columns, parts, strict=True))
+                return
         query = f"SELECT {', '.join(cells)}{_in_order(table, where)} LIMIT -1 OFFSET {done}"
         with self._reading():
             cursor = self.connection.execute(query)
@@ -204,6 +211,24 @@ def open_database(path: Path) -> Iterator[Database]:
         yield Database(path, _probe(path, connection), connection)
     finally:
         connection.close()
+
+
+def _joined(
+    connection: sqlite3.Connection, cells: Sequence[str], table: str, where: str, done: int
+) -> Iterator[list[Int64]]:
+    """Fetch a text a column for many rows: a number of Python's own for each cell takes longer."""
+    inner = ", ".join(f"{cell} AS c{place}" for place, cell in enumerate(cells))
+    joined = ", ".join(f"group_concat(c{place})" for place in range(len(cells)))
+    further = f"rowid >= ?{f' AND ({where})' if where else ''} ORDER BY rowid LIMIT {_ROWS}"
+    first = NULL  # the least row number there can be
+    while first < 1 << 63:
+        source = f'"{table}" NOT INDEXED WHERE {further} OFFSET {done}'
+        query = f"SELECT max(k), {joined} FROM (SELECT rowid AS k, {inner} FROM {source})"
+        last, *texts = connection.execute(query, (first,)).fetchone()
+        if last is None:
+            return
+        yield [np.fromstring(text, np.int64, sep=",") for text in texts]
+        first, done = last + 1, 0
 
 
 def _encode(cells: Iterator[str | None]) -> tuple[Int64, list[str]]:
