@@ -1,6 +1,6 @@
 """Time ``rlviz export`` of one report of many kernels, beside SQLite's own scan of its columns.
 
-Prints ``docs/performance.md``. Every command runs in a process of its own, and both commands take
+Prints a part of ``docs/performance.md``. Every command runs in a process of its own, and both commands take
 turns, so that what else the machine does hits both.
 """
 
@@ -28,10 +28,6 @@ _SCAN_IN_PYTHON = (
 )
 
 PAGE = """\
-# Performance
-
-*Written by `python -m benchmarks.export > docs/performance.md`.*
-
 The whole process, from the start of Python to the written page, for one report of {count:,} kernels
 ({size:.0f} MB, columns of nsys 2025.3), beside SQLite's own scan of five of its columns in the same
 minutes. They took turns, {repeats} times each; the file was in the page cache.
@@ -48,11 +44,7 @@ The scan:
 sqlite3 FILE '{scan}'
 ```
 
-Machine: {machine}. To measure on another one:
-
-```sh
-python -m benchmarks.export --kernels 1000000 --repeats 5
-```
+Machine: {machine}.
 """
 
 
