@@ -1,7 +1,7 @@
 """Time ``rlviz export`` of one report of many kernels, beside SQLite's own scan of its columns.
 
-Prints a part of ``docs/performance.md``. Every command runs in a process of its own, and both commands take
-turns, so that what else the machine does hits both.
+Prints a part of ``docs/performance.md``. Every command runs in a process of its own, and both
+commands take turns, so that what else the machine does hits both.
 """
 
 from __future__ import annotations
