@@ -39,6 +39,9 @@ _OVERLAYS = 6_000
 _OVERLAYS_OF_WINDOW = 2_000
 # What may be drawn as one stands on one of these.
 _LEVEL = ["row", "lane", "group", "depth", "shown"]
+# No row is so high that more levels and threads could be told apart in a lane of it.
+_MOST_LEVELS = 100
+_SMALL_THREADS = -2  # the group of those for which there is no room
 # A range inset in another leaves this much of the other's head free, as a share of the band.
 _INSET = 0.2
 _MOST_INSET = 0.6
@@ -123,6 +126,10 @@ class PlacedRanges:
         drawn = Overlays(**{name: values[order] for name, values in column.items()})
         return drawn, 0 if alone.all() else pixel_ns
 
+    def prepare(self) -> None:
+        """Make what all windows share."""
+        _ = self._levels, self._columns
+
     @cached_property
     def _levels(self) -> RangeLevels:
         levels = self.ranges.select(_LEVEL).unique().with_row_index("level")
@@ -150,11 +157,12 @@ class PlacedRanges:
 
 def _merged_to(ranges: pl.DataFrame, pixel_ns: int, at_most: int) -> pl.DataFrame:
     """Merge slivers, wider ones if need be."""
+    ordered = ranges.sort([*_LEVEL, "start_ns", "end_ns"])
     while True:
-        drawn = _merge_slivers(ranges, pixel_ns)
+        begins = _begins(ordered, pixel_ns)
         # Some have no neighbour of their level, and no width merges them.
-        if len(drawn) <= at_most or pixel_ns > 1 << 62:
-            return drawn
+        if begins.sum() <= at_most or pixel_ns > 1 << 62:
+            return _merge_slivers(ordered, begins)
         pixel_ns = max(2 * pixel_ns, 1)
 
 
@@ -171,7 +179,7 @@ def _leveled(run: Run) -> pl.DataFrame:
     colors = phases.replace_strict(codes, default=color_code("range"), return_dtype=pl.Int32)
     hidden = events.names.str.to_lowercase().is_in([d.lower() for d in HIDDEN_DOMAINS])
     is_hidden = lookup(hidden, ranges["domain"]).fill_null(value=False)
-    return _with_parents(
+    told = _with_parents(
         ranges.with_columns(
             lookup(colors, ranges["name"]).alias("color"),
             (~is_hidden).alias("shown"),
@@ -180,6 +188,7 @@ def _leveled(run: Run) -> pl.DataFrame:
             (pl.col("end_ns") - pl.col("start_ns")).alias("length"),
         )
     )
+    return _bounded(told)
 
 
 def _with_parents(ranges: pl.DataFrame) -> pl.DataFrame:
@@ -195,19 +204,45 @@ def _with_parents(ranges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _merge_slivers(ranges: pl.DataFrame, pixel_ns: int) -> pl.DataFrame:
-    """Merge neighbouring ranges of one level that are narrower than a pixel."""
-    level = _LEVEL
-    sliver = pl.col("length") < pixel_ns
-    ordered = ranges.sort([*level, "start_ns", "end_ns"])
-    apart = (pl.col("start_ns") - pl.col("end_ns").shift(1)) > pixel_ns
-    begins = (~sliver | ~sliver.shift(1) | apart).fill_null(value=True)
-    # In two steps: older versions of polars take no window inside of a window.
-    numbered = ordered.with_columns(begins.over(level).alias("cluster")).with_columns(
-        pl.col("cluster").cum_sum().over(level)
+def _bounded(ranges: pl.DataFrame) -> pl.DataFrame:
+    """Put on one level what a row has no room for: deep ranges, and threads with little time."""
+    ranges = ranges.with_columns(pl.col("depth").clip(upper_bound=_MOST_LEVELS - 1))
+    row = ["row", "lane", "shown"]
+    outermost = pl.col("length").filter(pl.col("depth") == 0).sum()
+    groups = (
+        ranges.group_by([*row, "group"])
+        .agg((pl.col("depth").max() + 1).alias("levels"), outermost.alias("time"))
+        .sort([*row, "time", "group"], descending=[False, False, False, True, False])
     )
+    # The first has its place, however deep.
+    before = (pl.col("levels").cum_sum() - pl.col("levels")).over(row)
+    small = (before > 0) & (before + pl.col("levels") > _MOST_LEVELS)
+    groups = groups.select(*row, "group", small.alias("small"))
+    if not groups["small"].any():
+        return ranges
+    told = ranges.join(
+        groups, on=[*row, "group"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    together = pl.when(pl.col("small")).then(_SMALL_THREADS).otherwise(pl.col("group"))
+    return told.with_columns(together.alias("group")).drop("small")
+
+
+def _begins(ordered: pl.DataFrame, pixel_ns: int) -> pl.Series:
+    """Tell of each range whether it does not merge with the one before it."""
+    other = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in _LEVEL)
+    sliver = pl.col("length") < pixel_ns
+    apart = (pl.col("start_ns") - pl.col("end_ns").shift(1)) > pixel_ns
+    return ordered.select(
+        (other | ~sliver | ~sliver.shift(1) | apart).fill_null(value=True)
+    ).to_series()
+
+
+def _merge_slivers(ordered: pl.DataFrame, begins: pl.Series) -> pl.DataFrame:
+    """Merge neighbouring ranges into those that begin."""
+    numbered = ordered.with_columns(begins.cum_sum().alias("cluster"))
     longest = pl.col("length").arg_max()
-    merged = numbered.group_by([*level, "cluster"], maintain_order=True).agg(
+    merged = numbered.group_by("cluster", maintain_order=True).agg(
+        *(pl.col(name).first() for name in _LEVEL),
         pl.col("start_ns").min(),
         pl.col("end_ns").max(),
         *(pl.col(c).get(longest) for c in ("name", "domain", "thread_name", "color")),
