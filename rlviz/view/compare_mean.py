@@ -46,6 +46,9 @@ class MeanDetail(Detail):
         msg = "all there is of a mean is on the chart"
         raise ValueError(msg)
 
+    def prepare(self) -> None:
+        """Prepare nothing."""
+
     def levels(self) -> tuple[dict[str, Any] | None, bytes]:
         """Give no levels."""
         return None, b""

@@ -109,6 +109,10 @@ class Detail:
         strips = [*_bytes(view.strips, colors), self._matches(view.strips, asked.search)]
         return facts, [*strips, *self._events(view), packed]
 
+    def prepare(self) -> None:
+        """Make what all answers share: it takes longer than an answer."""
+        self._ranges.prepare()
+
     def levels(self) -> tuple[dict[str, Any] | None, bytes]:
         """Give buckets of the whole run by phase, in `LEVELS_BYTES` at most.
 

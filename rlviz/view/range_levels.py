@@ -17,6 +17,7 @@ __all__ = ["Merged", "RangeLevels"]
 
 _FINEST_NS = 1 << 10
 _COARSEST_NS = 1 << 42
+_NEVER_NS = 1 << 62
 # A coarser scale is kept where it has so much less to look at.
 _FEWER = 0.7
 
@@ -62,6 +63,16 @@ class Merged:
             self.count[own],
             self.truncated[own],
         )
+
+    def thinning_ns(self, share: float) -> int:
+        """Tell from which width on no more than this share of the ranges is left."""
+        length = np.where(self.count > 1, 0, self.end_ns - self.start_ns)
+        # As of `to`: both are shorter, and no further apart.
+        width = np.maximum(length[1:], length[:-1]) + 1
+        np.maximum(width, self.start_ns[1:] - self.end_ns[:-1], out=width)
+        width[self.level[1:] != self.level[:-1]] = _NEVER_NS
+        joins = len(self) - int(share * len(self))
+        return int(np.partition(width, joins - 1)[joins - 1]) if joins <= len(width) else _NEVER_NS
 
     def to(self, width_ns: int) -> Merged:
         """Merge neighbours of one level that are shorter than `width_ns` and no further apart."""
@@ -134,21 +145,23 @@ class RangeLevels:
     """
 
     def __init__(self, level: Int64, start_ns: Int64, end_ns: Int64, truncated: Flags) -> None:
-        order = np.lexsort((end_ns, start_ns, level))
+        self._levels = int(level.max(initial=-1)) + 1
+        zero = int(start_ns.min(initial=0))
+        span = int(end_ns.max(initial=0)) - zero + 2
+        order = _order(level * span + (start_ns - zero), end_ns)
         length = end_ns - start_ns
         count = np.ones(len(level), np.int64)
         ranges = Merged(level, start_ns, end_ns, order, length, count, truncated)[order]
         ranges.longest[:] = order
-        self._levels = int(level.max(initial=-1)) + 1
-        zero = int(start_ns.min(initial=0))
-        span = int(end_ns.max(initial=0)) - zero + 2
         self._scales = [_Scale(0, ranges, zero, span)]
-        width = _FINEST_NS
-        while width <= _COARSEST_NS and len(ranges) > self._levels:
+        while len(ranges) > self._levels:
+            thinner_ns = max(ranges.thinning_ns(_FEWER), _FINEST_NS)
+            if thinner_ns > _COARSEST_NS:
+                break
+            # Widths are powers of two.
+            width = 1 << (thinner_ns - 1).bit_length()
             ranges = ranges.to(width)
-            if len(ranges) <= _FEWER * len(self._scales[-1].ranges):
-                self._scales.append(_Scale(width, ranges, zero, span))
-            width *= 2
+            self._scales.append(_Scale(width, ranges, zero, span))
 
     def within(self, start_ns: int, end_ns: int, width_ns: int, at_most: int) -> tuple[Merged, int]:
         """Give the ranges that reach into a window.
@@ -176,3 +189,10 @@ class RangeLevels:
             if len(found) <= at_most or width_ns > 1 << 62:
                 return found, width_ns
             width_ns = max(2 * width_ns, 1)
+
+
+def _order(start: Int64, end: Int64) -> Int64:
+    """Sort by start, and equals by end: they are few, so that one pass tells most of it."""
+    order = np.argsort(start, kind="stable")
+    sorted_start = start[order]
+    return np.lexsort((end, start)) if (sorted_start[1:] == sorted_start[:-1]).any() else order

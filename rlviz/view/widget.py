@@ -18,6 +18,7 @@ from rlviz.view.bokehjs import bokeh_js, bokeh_version
 from rlviz.view.figure import window
 from rlviz.view.lens import lens_js, lens_style, loader_js, version
 from rlviz.view.payload import payload
+from rlviz.view.ready import ready_soon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -128,6 +129,7 @@ class ChartWidget(anywidget.AnyWidget):
             yield
             self._push(FIGURE if _pushed_libraries else (*LIBRARIES, *FIGURE))
             _pushed_libraries.add(True)
+            ready_soon(self._detail)
         finally:
             self._coming = False
 

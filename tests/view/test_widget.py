@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
+from rlviz.view import ready
 from rlviz.view import widget as widget_module
 from rlviz.view.asked import Window
 from rlviz.view.timeline import Timeline
@@ -116,6 +118,23 @@ def test_a_chart_is_sent_once_with_its_cell_and_libraries_once_a_kernel(
     with other._widget.showing():
         pass
     assert sent[1][0]["parts"] == [*FIGURE]
+
+
+def test_detail_is_ready_soon_after_the_cell_and_before_a_view_asks(
+    timeline: Timeline, sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ready, "_IDLE_S", 0)
+    made = Timeline(timeline.run)
+
+    async def cell() -> None:
+        with made._widget.showing():
+            pass
+        assert "_ranges" not in vars(made._detail())
+        await asyncio.sleep(0.01)
+
+    asyncio.run(cell())
+    assert {"_levels", "_columns"} <= vars(made._detail()._ranges).keys()
+    assert [message["kind"] for message, _ in sent] == ["chart"]
 
 
 def test_a_view_does_not_wait_for_what_could_not_be_sent(drawn: Timeline, sent: list[Any]) -> None:
