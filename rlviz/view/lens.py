@@ -32,6 +32,7 @@ MODULES = (
     "measure",
     "kernels",
     "toolbar",
+    "describe",
     "picture",
     "explain",
     "detail",
@@ -70,7 +71,7 @@ def lens_js() -> str:
 @cache
 def page_js() -> str:
     """Give the module of a static page: the lens, and what starts it there."""
-    return "\n".join(map(_module, (*MODULES, "tally", "held", "page")))
+    return "\n".join(map(_module, (*MODULES, "tally", "held", "print", "page")))
 
 
 @cache

@@ -8,10 +8,12 @@ import html
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+import rlviz
 from rlviz.view.bokehjs import bokeh_js
+from rlviz.view.description import description_of
 from rlviz.view.legible import legible
 from rlviz.view.lens import lens_style, page_js
-from rlviz.view.payload import payload
+from rlviz.view.payload import LONGEST_TEXT, payload
 
 if TYPE_CHECKING:
     from rlviz.view.held import Held
@@ -24,6 +26,23 @@ html { color-scheme: light dark; }
 body { margin: 12px 16px; background: var(--rlviz-page); color: var(--rlviz-ink); }
 """
 
+_PRINT = """
+@page { size: landscape; margin: 12mm; }
+@media print {
+  html { color-scheme: light; }
+  body { margin: 0; }
+  .rlviz { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .rlviz-controls, .rlviz-status, .rlviz-tip { display: none; }
+  .rlviz-kernels, .rlviz-measure, .rlviz-measure-words { display: none; }
+  .rlviz-plot, .rlviz tr, .rlviz li { break-inside: avoid; }
+  .rlviz .rlviz-numbers caption, .rlviz summary { break-after: avoid; }
+  .rlviz-numbers, .rlviz-trust { padding: 2px 4px; }
+  .rlviz .rlviz-numbers table { font-size: 10.5px; }
+  .rlviz-swatch-edge, .rlviz-swatch-no_gpu_data { border: 1px solid var(--rlviz-boundary); }
+  .rlviz-numbers-scroll, .rlviz-trust-scroll { max-height: none; overflow: visible; }
+}
+"""
+
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -31,10 +50,14 @@ _PAGE = """<!DOCTYPE html>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
+<meta name="description" content="{description}">
+<meta name="generator" content="rlviz {version}">
 <style>{style}</style>
 </head>
 <body>
+<main>
 <div id="rlviz-chart" data-asked="{theme}"></div>
+</main>
 <noscript>This page draws a timeline with the JavaScript that it contains: please allow it to run.\
 </noscript>
 <script type="application/json" id="rlviz-facts">{facts}</script>
@@ -86,7 +109,9 @@ def page(
             "img-src data: blob:"
         ),
         title=html.escape(legible(scene.title) or "rlviz"),
-        style=_STYLE + lens_style(),
+        description=html.escape(legible(description_of(scene), LONGEST_TEXT)),
+        version=html.escape(rlviz.__version__),
+        style=_STYLE + lens_style() + _PRINT,
         theme=theme,
         facts=_inert(drawn.facts),
         item=_inert(drawn.item),

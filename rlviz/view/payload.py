@@ -15,6 +15,7 @@ from bokeh.core.json_encoder import serialize_json
 from bokeh.embed import json_item
 
 from rlviz.view.choices import coloring, domains, role_of, roles
+from rlviz.view.description import description_of
 from rlviz.view.figure import draw, limits, window
 from rlviz.view.legible import legible
 from rlviz.view.numbers import number_facts
@@ -74,6 +75,7 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
         "title": legible(scene.title, LONGEST_TEXT),
         "subtitle": legible(scene.subtitle, LONGEST_TEXT),
         "caption": legible(scene.caption, LONGEST_TEXT),
+        "description": legible(description_of(scene), LONGEST_TEXT),
         "notes": [legible(note, LONGEST_TEXT) for note in scene.notes],
         "simulated": scene.simulated,
         "window": window(scene.start_s, scene.end_s),

@@ -73,6 +73,7 @@ def test_no_element_points_out_of_the_page(make: Any) -> None:
             "title",
             "style",
             "body",
+            "main",
             "div",
             "noscript",
             "script",

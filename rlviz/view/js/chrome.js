@@ -37,9 +37,9 @@ export class Chrome {
     root.style.setProperty("--rlviz-left", `${facts.left_px}px`);
     root.style.setProperty("--rlviz-right", `${facts.right_px}px`);
     const head = (this.head = element("div", "head"));
-    const title = element("div", "title", facts.title);
-    if (facts.simulated) title.append(element("span", "tag", "SIMULATED"));
-    head.append(title);
+    this.title = element("div", "title", facts.title);
+    if (facts.simulated) this.title.append(element("span", "tag", "SIMULATED"));
+    head.append(this.title);
     this.toolbar = element("div", "controls");
     this.status = element("div", "status");
     this.status.setAttribute("role", "status");

@@ -4,6 +4,7 @@
 import { paintFast } from "./canvas.js";
 import { Chrome } from "./chrome.js";
 import { Controls } from "./controls.js";
+import { describe, passOver } from "./describe.js";
 import { Detail } from "./detail.js";
 import { Hover } from "./hover.js";
 import { KernelTable } from "./kernels.js";
@@ -46,10 +47,10 @@ class Lens {
     const { root, facts } = this;
     root.classList.add("rlviz");
     root.tabIndex = 0;
-    root.setAttribute("aria-label", "timeline");
     // JupyterLab would take A for "insert a cell above" and D D for "delete the cell".
     root.dataset.lmSuppressShortcuts = "true";
     this.chrome = new Chrome(root, facts);
+    describe(root, this.chrome, facts);
     paintRoot(root, facts, this.theme);
     await visible(root);
     this.chrome.plot.style.visibility = "hidden";
@@ -71,6 +72,7 @@ class Lens {
     this.detail.explainer.changed = () => this.hover.again();
     this.writeAxes();
     this.chrome.place(this.view.frame.bbox);
+    passOver(this);
     this.measure = new Measure(this);
     this.kernels = new KernelTable(this);
     this.toolbar = facts.toolbar ? new Toolbar(this, this.chrome.toolbar) : null;

@@ -2,6 +2,7 @@
 
 import { answersOf } from "./held.js";
 import { openLens } from "./lens.js";
+import { printing } from "./print.js";
 import { ambientTheme, paintRoot, watchTheme } from "./theme.js";
 
 function read(id) {
@@ -15,6 +16,8 @@ const asked = root.dataset.asked;
 const paintPage = () => paintRoot(document.body, facts, asked === "auto" ? ambientTheme() : asked);
 paintPage();
 watchTheme(paintPage);
+addEventListener("beforeprint", () => paintRoot(document.body, facts, "light"));
+addEventListener("afterprint", paintPage);
 
 // In a frame: whoever made it cannot look inside, and must know how high the chart is.
 function tellHeight() {
@@ -31,6 +34,7 @@ async function open() {
   const { lens, ready } = openLens(globalThis.Bokeh, root, read("rlviz-item"), facts, asked);
   await ready;
   tellHeight();
+  printing(lens);
   const held = document.getElementById("rlviz-held");
   if (held === null) return;
   if (globalThis.DecompressionStream === undefined) {
