@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["outcomes_of", "read_all", "waiting_bytes"]
 
-# Two processors take as long with processes as without at 120 to 170 MB: starting them costs a second.
+# With two processors, at 120 to 170 MB reading takes as long with processes as without.
 _WORTH_PROCESSES = 150 << 20
 
 
