@@ -50,7 +50,8 @@ class LeanRows:
             self._with_room(column, until)[self._rows : until] = values
         self._rows = until
         device = self._number_devices(columns["globalPid"], columns["deviceId"])
-        if isinstance(device, int) and self._of_device and self._of_device[-1][1] == device:
+        before = self._of_device[-1][1] if self._of_device else None
+        if isinstance(device, int) and isinstance(before, int) and before == device:
             count += self._of_device.pop()[0]
         self._of_device.append((count, device))
 

@@ -34,20 +34,45 @@ def depth(thread: Int64, start: Int64, end: Int64) -> Int64:
     >>> depth(np.zeros(3, int), np.array([0, 2, 4]), np.array([9, 4, 8]))
     array([0, 1, 1])
     """
+    count, empty = len(start), end == start
+    if count == 0:
+        return np.empty(0, np.int64)
+    _, of_thread = np.unique(thread, return_inverse=True)
+    solid = np.flatnonzero(~empty)
+    # Ends come before starts at the same time, and what has no length behind what opens there: it
+    # is inside of it and closes at once.
+    what = np.concatenate((np.where(empty, _PASSES, _OPENS), np.full(len(solid), _CLOSES)))
+    time = np.concatenate((start, end[solid])) - min(int(start.min()), int(end.min()))
+    thread_of = np.concatenate((of_thread, of_thread[solid]))
     # Of two that start together the longer one was pushed first.
-    order = np.lexsort((-end, start, thread))
-    of_thread, starts, ends = thread[order], start[order], end[order]
-    first = np.searchsorted(of_thread, of_thread)  # where each one's thread begins
-    empty = ends == starts
-    # Ended by then: ranges of some length by their end, empty ones as soon as they are passed.
-    solid_thread, solid_end = of_thread[~empty], ends[~empty]
-    by_end = np.lexsort((solid_end, solid_thread))
-    closed = _count_before(solid_thread[by_end], solid_end[by_end], of_thread, starts)
-    passed = np.cumsum(empty) - empty
-    passed -= passed[first]
-    result = np.empty(len(order), np.int64)
-    result[order] = np.arange(len(order)) - first - closed - passed
-    return result
+    order = _sorted(_in_one(thread_of, time, what), np.concatenate((-end, end[solid])))
+    found = np.empty(len(order), np.int64)
+    found[order] = np.cumsum(_STEP[what[order]])
+    found = found[:count]
+    found[~empty] -= 1
+    return found
+
+
+_CLOSES, _OPENS, _PASSES = range(3)
+_STEP = np.array([-1, 1, 0])
+
+
+def _sorted(first: Int64, second: Int64) -> Int64:
+    """Tell how to sort by two keys, of which the second is most often in order already."""
+    order = np.argsort(first, kind="stable")
+    one, other = first[order], second[order]
+    if ((one[1:] == one[:-1]) & (other[1:] < other[:-1])).any():
+        return np.lexsort((second, first))
+    return order
+
+
+def _in_one(thread: Int64, time: Int64, what: Int64) -> Int64:
+    """Give thread, time and what happens as one number that sorts as they do."""
+    time_bits = int(time.max()).bit_length()
+    if int(thread.max()).bit_length() + time_bits + 2 > 63:
+        _, time = np.unique(time, return_inverse=True)
+        time_bits = len(time).bit_length()
+    return (((thread << time_bits) | time) << 2) | what
 
 
 def parents(depth: Int64) -> Int64:
@@ -78,17 +103,6 @@ def parents(depth: Int64) -> Int64:
     found = np.empty(2 * count, np.int64)
     found[order] = position[order][last_offer]
     return np.where(depth > 0, found[count:], -1)
-
-
-def _count_before(thread: Int64, end: Int64, of_thread: Int64, at: Int64) -> Int64:
-    """Count entries of the same thread with ``end <= at``; (thread, end) is sorted."""
-    # Ranks turn the pair (thread, time) into one sortable number.
-    __, code = np.unique(np.concatenate((thread, of_thread)), return_inverse=True)
-    times, rank = np.unique(np.concatenate((end, at)), return_inverse=True)
-    key = code.astype(np.int64) * (len(times) + 1) + rank
-    ended, asked = key[: len(thread)], key[len(thread) :]
-    begins = np.searchsorted(ended, code[len(thread) :].astype(np.int64) * (len(times) + 1))
-    return np.searchsorted(ended, asked, side="right") - begins
 
 
 def clear_levels(group: Int64, start: Int64, end: Int64) -> Int64:
