@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,10 +16,11 @@ from rlviz.view.spans import MOST_KERNELS
 from rlviz.view.timeline import Timeline
 from tests.browser.conftest import settle, watched_page
 from tests.browser.test_static_page import lens, place, window
-from tests.view.scenes import HOSTILE, hostile, scene
+from tests.view.scenes import HOSTILE, hatched, hostile, scene
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Locator, Page
 
@@ -242,6 +244,48 @@ def test_a_page_without_events_says_so(open_page: Opener) -> None:
     assert "dtensor_policy_worker_v2/train" in told
     assert "this chart holds no single events" in told
     assert opened.locator(".rlviz-kernels table").count() == 0
+
+
+def test_where_nobody_looked_kernels_are_unknown_and_not_none(open_page: Opener) -> None:
+    opened = open_page(page(hatched()))
+    lens(
+        opened,
+        "lens.detail.source = { kernels: async () => ({ kernels: [], names: 0, count: 0 }) }",
+    )
+    opened.mouse.click(*place(opened, 29.2, 0, 0.03))
+    told = table(opened)
+    assert "Its kernels are unknown: no GPU data." in told.inner_text()
+    lens(opened, "lens.kernels.show('', '', -10, -5, [1])")
+    assert "Its kernels are unknown: not captured." in told.inner_text()
+    lens(opened, "lens.kernels.show('', '', -10, 5, [1])")
+    assert "partly not captured" in told.inner_text()
+    told.get_by_text("No kernel ran there and then.").wait_for()
+    lens(opened, "lens.kernels.show('', '', 1, 5, null)")
+    told.get_by_text("1 row without GPU data").wait_for()
+
+
+def test_axe_finds_nothing_wrong_in_the_table(
+    timeline: Timeline, browser: Browser, tmp_path: Path
+) -> None:
+    pytest.importorskip("axe_playwright_python")
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    text = timeline.save(tmp_path / "saved.html").read_text("utf-8")
+    with watched_page(browser, tmp_path / "page.html", text, scripts=[axe]) as opened:
+        opened.wait_for_function(
+            "() => document.querySelector('.rlviz').rlviz.detail.source !== undefined"
+        )
+        first, last = (place(opened, at, 0) for at in (20.0, 30.0))
+        opened.keyboard.down("Shift")
+        opened.mouse.move(*first)
+        opened.mouse.down()
+        opened.mouse.move(*last)
+        opened.mouse.up()
+        opened.keyboard.up("Shift")
+        opened.locator(".rlviz-measure-words").get_by_text("training busy").wait_for()
+        opened.keyboard.press("k")
+        lines(opened)
+        found = opened.evaluate("() => axe.run(document)")
+    assert [(one["id"], one["help"]) for one in found["violations"]] == []
 
 
 def test_hostile_names_in_the_table_are_text(open_page: Opener) -> None:

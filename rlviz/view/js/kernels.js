@@ -2,7 +2,7 @@
 // they say.
 
 import { button, element } from "./chrome.js";
-import { placeOf } from "./measure.js";
+import { placeOf, seenOf } from "./measure.js";
 import { clock, duration, grouped, percent } from "./units.js";
 
 const STILL_PX = 4;
@@ -81,7 +81,7 @@ export class KernelTable {
     const { left, right, top, bottom, name, count } = this.lens.marks.overlays;
     const what = count[i] > 1 ? `${grouped(count[i])} ranges` : this.lens.facts.names[name[i]];
     const where = [label, host].filter(Boolean).join(" · ");
-    this.show(`Kernels on this GPU during the range ${what}`, where, left[i], right[i], [row]);
+    this.show(`Kernels on this GPU during ${count[i] > 1 ? "" : "the range "}${what}`, where, left[i], right[i], [row]);
     this.lens.controls.point({ left: left[i], right: right[i], top: top[i], bottom: bottom[i] });
     this.pointed = true;
   }
@@ -104,17 +104,24 @@ export class KernelTable {
   async show(title, where, start, end, rows) {
     const turn = ++this.turn;
     const length = end - start;
-    const when = `${clock(start, length)} to ${clock(end, length)}`;
+    const { facts, detail } = this.lens;
+    const place = [where, `${clock(start, length)} to ${clock(end, length)}`, duration(length)];
+    const asked = facts.rows.filter(({ row }) => rows === null || rows.includes(row));
+    const seen = seenOf(facts, asked, start, end);
+    if (seen.captured < seen.all * (1 - 1e-6)) place.push("partly not captured");
+    const blind = asked.length - seen.known.length;
+    if (blind > 0) place.push(blind === 1 ? "1 row without GPU data" : `${blind} rows without GPU data`);
     this.title.textContent = title;
-    this.told.textContent = `${where} · ${when} · ${duration(length)}`;
+    this.told.textContent = place.join(" · ");
     this.body.replaceChildren();
     this.box.hidden = false;
     try {
-      const { source } = this.lens.detail;
-      if (source?.kernels === undefined) throw new Error("this chart holds no single events");
-      const found = await source.kernels({ start, end, rows });
+      if (seen.known.length === 0) throw new Error("no GPU data");
+      if (length > 0 && seen.captured === 0) throw new Error("not captured");
+      if (detail.source?.kernels === undefined) throw new Error("this chart holds no single events");
+      const found = await detail.source.kernels({ start, end, rows });
       if (turn !== this.turn || this.lens.gone) return;
-      this.fill(found, `${where} · ${when} · ${duration(length)}`);
+      this.fill(found, place);
     } catch (error) {
       if (turn !== this.turn || this.lens.gone) return;
       this.body.replaceChildren(element("div", "", `Its kernels are unknown: ${error.message}.`));
@@ -130,7 +137,7 @@ export class KernelTable {
       return;
     }
     const many = found.count === 1 ? "1 kernel" : `${grouped(found.count)} kernels`;
-    this.told.textContent = `${place} · ${many}, ${duration(found.total)} summed`;
+    this.told.textContent = [...place, `${many}, ${duration(found.total)} summed`].join(" · ");
     this.body.replaceChildren(tableOf(found), element("div", "hint", RULE));
   }
 

@@ -25,20 +25,24 @@ export function placeOf(lens, { clientX, clientY }) {
   };
 }
 
-// Seconds of a span in which a row was captured.
-function capturedIn({ shades }, row, start, end) {
-  return shades
-    .filter((one) => one.row === row && one.kind === "not_captured")
-    .reduce((rest, one) => rest - Math.max(Math.min(one.right, end) - Math.max(one.left, start), 0), end - start);
+// Of some rows those with GPU data, and what part of a span was captured of them.
+export function seenOf({ shades }, rows, start, end) {
+  const bare = new Set(shades.filter(({ kind }) => UNKNOWN.includes(kind)).map(({ row }) => row));
+  const known = rows.filter(({ row }) => !bare.has(row));
+  const own = new Set(known.map(({ row }) => row));
+  const dark = shades
+    .filter(({ row, kind }) => own.has(row) && kind === "not_captured")
+    .reduce((sum, { left, right }) => sum + Math.max(Math.min(right, end) - Math.max(left, start), 0), 0);
+  const all = known.length * (end - start);
+  // Of a moment, what is left by rounding is nothing.
+  return { known, captured: all - dark > all * 1e-9 ? all - dark : 0, all };
 }
 
-// How busy rows are together: busy time over captured time; of rows without GPU data nothing is known.
+// How busy rows are together: busy time over captured time.
 function busyWords(facts, rows, busy, start, end) {
-  const bare = new Set(facts.shades.filter(({ kind }) => UNKNOWN.includes(kind)).map(({ row }) => row));
-  const known = rows.filter(({ row }) => !bare.has(row));
-  const captured = known.reduce((sum, { row }) => sum + capturedIn(facts, row, start, end), 0);
+  const { known, captured } = seenOf(facts, rows, start, end);
   if (known.length === 0) return "unknown: no GPU data";
-  if (!(captured > (end - start) * 1e-9)) return "not captured here";
+  if (captured === 0) return "not captured here";
   const sum = known.reduce((all, { row }) => all + (busy.get(row) ?? 0), 0);
   const part = known.length < rows.length ? ` (${known.length} of ${rows.length} rows)` : "";
   return `${percent(Math.min(sum / captured, 1))}${part}`;
