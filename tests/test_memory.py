@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +153,9 @@ def test_what_is_asked_otherwise_is_worked_out_otherwise(
     same(compose(opened(folder, tmp_path, **asked)), compose(rlviz.load(folder, **asked)))
 
 
-def test_a_memory_that_cannot_be_understood_is_no_memory(folder: Path, tmp_path: Path) -> None:
+def test_a_memory_that_cannot_be_understood_is_told_and_made_again(
+    folder: Path, tmp_path: Path
+) -> None:
     whole = compose(opened(folder, tmp_path))
     store = Store(tmp_path)
     kept = [path.name for path in tmp_path.iterdir() if "-" in path.name]
@@ -162,4 +165,25 @@ def test_a_memory_that_cannot_be_understood_is_no_memory(folder: Path, tmp_path:
         assert entry is not None
         store._remove(entry.folder)
         store.put(name, {}, {"value": ["object", "Path", {}]})
-    same(compose(opened(folder, tmp_path)), whole)
+    with pytest.warns(RuntimeWarning, match="damaged") as told:
+        same(compose(opened(folder, tmp_path)), whole)
+    names = [str(one.message).split()[-1].rstrip(".") for one in told]
+    assert len(names) == len(set(names)) > 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(compose(opened(folder, tmp_path)), whole)
+
+
+@pytest.mark.parametrize("harm", ["cut", "remove"])
+def test_a_damaged_memory_is_told_and_made_again(folder: Path, tmp_path: Path, harm: str) -> None:
+    compose(opened(folder, tmp_path))
+    whole = compose(rlviz.load(folder, cache=False))  # that one maps what is damaged
+    (file,) = tmp_path.glob("*-scene/0-0.npy")
+    if harm == "cut":
+        file.write_bytes(file.read_bytes()[:-1])
+    else:
+        file.unlink()
+    with pytest.warns(RuntimeWarning, match="damaged") as told:
+        same(compose(opened(folder, tmp_path)), whole)
+    assert len(told) == 1
+    assert file.exists()

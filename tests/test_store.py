@@ -98,6 +98,20 @@ def test_a_damaged_entry_is_removed_and_told(tmp_path: Path, name: str, harm: st
     assert store.put("key", {"rows": ROWS}, {"a": 2}) is not None
 
 
+def test_an_entry_that_is_no_report_is_told_and_made_again(tmp_path: Path) -> None:
+    path, store = write(tmp_path / "w.sqlite"), Store(tmp_path / "store")
+    read_through(store, path)
+    (entry,) = store.folder.iterdir()
+    shutil.rmtree(entry)
+    store.put(key_of(path), {}, {"frames": [], "names": ["of something else"]})
+    with pytest.warns(RuntimeWarning, match="damaged") as told:
+        assert_equal(read_report(path), read_through(store, path))
+    assert len(told) == 1
+    kept = store.get(key_of(path))
+    assert kept is not None
+    assert "identity" in kept.facts
+
+
 def test_an_entry_of_another_layout_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import rlviz.reports
 from rlviz.errors import RlvizError, UnreadableReport, name_of
+from rlviz.levels.store import NOT_UNDERSTOOD
 from rlviz.reports.collectives import read_collectives
 from rlviz.reports.identity import ray_node
 from rlviz.reports.read import read_report, sketch_report
@@ -70,8 +71,15 @@ def kept_report(
     store: Store, path: Path, key: str | None = None, role: str | None = None
 ) -> Report | None:
     """Take a report from the store; None when it is not there. No SQLite is touched."""
-    entry = store.get(key_of(path))
-    return None if entry is None else _opened(entry, path, key, role)
+    content = key_of(path)
+    entry = store.get(content)
+    if entry is None:
+        return None
+    try:
+        return _opened(entry, path, key, role)
+    except NOT_UNDERSTOOD:
+        store.discard(content)
+        return None
 
 
 def sketched(

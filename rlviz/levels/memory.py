@@ -7,12 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import polars as pl
-
 import rlviz
 from rlviz.errors import RlvizError
 from rlviz.levels.codec import pack, unpack
 from rlviz.levels.kept import key_of
+from rlviz.levels.store import NOT_UNDERSTOOD
 from rlviz.run.memo import forgets
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ T = TypeVar("T")
 
 # Events and ranges: below this, working it out takes no longer than looking for it.
 _WORTH_KEEPING = 100_000
-
-_NO_VALUE = (OSError, ValueError, KeyError, TypeError, IndexError, pl.exceptions.PolarsError)
 
 
 def memory_of(store: Store | None, reports: Sequence[Report], asked: Sequence[object]) -> Memo:
@@ -74,8 +71,8 @@ class _Memory:
         if entry is not None:
             try:
                 return self._opened(entry, classes, make)
-            except _NO_VALUE:  # as good as absent
-                return make()
+            except NOT_UNDERSTOOD:
+                self._store.discard(key)
         value = make()
         json, frames = pack(value)
         facts: dict[str, Any] = {"value": json}

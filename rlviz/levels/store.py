@@ -28,7 +28,7 @@ from rlviz.folders import cache_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Cache", "Entry", "Store", "StoreInfo", "store_of"]
+__all__ = ["NOT_UNDERSTOOD", "Cache", "Entry", "Store", "StoreInfo", "store_of"]
 
 Cache: TypeAlias = bool | str | Path
 """Where to keep what was worked out: in the user's store, nowhere, or in a folder."""
@@ -40,7 +40,15 @@ _CHECKED = 1 << 16
 _ABANDONED_S = 24 * 3600.0
 _MOST_BYTES = 20 << 30
 _DISK_SHARE = 0.25
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, pl.exceptions.PolarsError)
+NOT_UNDERSTOOD = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    pl.exceptions.PolarsError,
+)
+"""What is raised when what was kept is not what it should be."""
 
 
 @dataclass(frozen=True)
@@ -126,16 +134,20 @@ class Store:
         except (OSError, ValueError):
             kept = {}
         if not _is_whole(folder, kept):
-            warnings.warn(
-                f"An entry of the store was damaged and is made again: {folder.name}.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            self._remove(folder)
+            self.discard(key)
             return None
         with suppress(OSError):  # a store that may only be read is used all the same
             os.utime(folder / _FACTS)
         return Entry(folder, kept["facts"], kept["frames"])
+
+    def discard(self, key: str) -> None:
+        """Remove an entry that cannot be understood, and tell it."""
+        warnings.warn(
+            f"An entry of the store was damaged and is made again: {key}.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        self._remove(self.folder / key)
 
     def put(
         self, key: str, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]
@@ -290,7 +302,7 @@ def _is_whole(folder: Path, kept: Any) -> bool:  # noqa: ANN401  - whatever JSON
             (folder / name).stat().st_size == size and _checksum(folder / name) == checksum
             for name, (size, checksum) in inner["files"].items()
         )
-    except _DAMAGED:
+    except NOT_UNDERSTOOD:
         return False
 
 
