@@ -1,7 +1,7 @@
 """What travels to the browser: the figure as Bokeh's JSON, and the facts that the lens tells.
 
-The columns of marks travel inside the figure, compressed and binary. Names are sent once, as a
-list that codes point to, and only after `legible` has looked at them.
+The columns of marks travel inside the figure, compressed and binary. Names are sent once, by
+the codes that point to them, and only after `legible` has looked at them.
 """
 
 from __future__ import annotations
@@ -123,15 +123,13 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
     }
 
 
-def _names(scene: Scene) -> list[str]:
-    """Give the names that marks use; the others, which may be a million, stay empty."""
+def _names(scene: Scene) -> dict[int, str]:
+    """Give the names that marks use, by their code; the others may be a million."""
     overlays = scene.overlays
     kernels = np.array(scene.kernels, np.int32)
     codes = (scene.bars.name, overlays.name, overlays.domain, overlays.thread, kernels)
-    names = [""] * len(scene.names)
-    for code in np.unique(np.concatenate(codes)):
-        names[code] = legible(scene.names[code])
-    return names
+    used = np.unique(np.concatenate(codes)).tolist()
+    return {code: legible(scene.names[code]) for code in used}
 
 
 def _rows(scene: Scene) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ def test_the_facts_hold_all_that_controls_need() -> None:
     assert facts["roles"] == ["generation", "policy"]
     assert facts["remarks"][0]["row"] == 1
     assert facts["remarks"][1]["left"] is None
-    assert facts["names"][facts["coloring"]["kernel"]["names"][0]] == NAMES[0]
+    assert facts["names"][str(facts["coloring"]["kernel"]["names"][0])] == NAMES[0]
     assert json.loads(payload(scene(8), toolbar=False).facts)["toolbar"] is False
     json.loads(payload(hostile()).facts)
 
