@@ -79,7 +79,7 @@ def kill_loads(reports: Path, store: Path, times: int) -> Iterator[int]:
 
     Every other time those that read for it are killed as well. Of the store in which it begins each
     entry is there or not. After each turn the run is opened and must be what it is without a store,
-    and the store hold what it holds when nobody is killed.
+    and the store hold no more than when nobody is killed.
     """
     moments, chances = random.Random(0), random.Random(1)
     with_nothing = _told(reports, cache=False)
@@ -102,9 +102,10 @@ def kill_loads(reports: Path, store: Path, times: int) -> Iterator[int]:
         found = len(_entries(store))
         assert _told(reports, cache=store) == with_nothing
         now = _sizes(store)
-        assert set(now) == set(kept)
+        # What something that is kept was made of need not be kept as well.
+        assert {key for key in kept if "-" not in key} <= set(now) <= set(kept)
         # What is worked out after other things knows of a few more names.
-        assert all(abs(now[key] - size) < _A_FEW_NAMES for key, size in kept.items()), now
+        assert all(abs(kept[key] - size) < _A_FEW_NAMES for key, size in now.items()), now
         # What the last turn's left, and no earlier one's: two readers and who started them.
         assert len(_left(store)) <= 3, _left(store)
         yield found
