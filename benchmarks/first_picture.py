@@ -37,6 +37,8 @@ _COMPLETE = """() => {
   return said !== undefined && !said.startsWith('reading');
 }"""
 
+_IDLE = "() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+
 
 class Pictures(NamedTuple):
     """Seconds from the call to the first picture, and to all of it; what the first one said."""
@@ -58,6 +60,8 @@ def pictures(browser: Browser, folder: Path) -> Pictures:
             said = page.locator(".rlviz-subtitle").first.text_content() or ""
             page.wait_for_function(_COMPLETE, timeout=_PATIENCE_MS)
             complete = time.time()
+            # A server whose kernel is busy does not stop.
+            page.wait_for_function(_IDLE, timeout=_PATIENCE_MS)
         start = float(begun.read_text())
     return Pictures(first - start, complete - start, said)
 
