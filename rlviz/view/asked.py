@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rlviz.view.choices import ColorBy
 
-__all__ = ["Bucket", "Span", "Window", "bucket_asked", "span_asked", "window_asked"]
+__all__ = ["Bucket", "Span", "Window", "bucket_asked", "search_asked", "span_asked", "window_asked"]
 
 WIDEST_PX = 20_000
 LONGEST_SEARCH = 500
@@ -80,19 +80,16 @@ def window_asked(message: Mapping[str, Any]) -> Window:
     if not (start_s < end_s and 1 <= width <= WIDEST_PX):
         msg = "the window has no width"
         raise ValueError(msg)
-    color_by, search = message.get("color_by", "phase"), message.get("search", "")
+    color_by, search = message.get("color_by", "phase"), search_asked(message)
     if color_by not in COLOR_BY:
         msg = f"the colours of a window are by one of {', '.join(COLOR_BY)}"
-        raise ValueError(msg)
-    if not isinstance(search, str) or len(search) > LONGEST_SEARCH:
-        msg = f"a window is searched for a text of at most {LONGEST_SEARCH} characters"
         raise ValueError(msg)
     return Window(
         start_s,
         end_s,
         int(width),
         cast("ColorBy", color_by),
-        search.strip(),
+        search,
         _rows(message.get("rows")),
     )
 
@@ -135,6 +132,26 @@ def span_asked(message: Mapping[str, Any]) -> Span:
         msg = "the span of a window ends before it starts"
         raise ValueError(msg)
     return Span(start_s, end_s, _rows(message.get("rows")))
+
+
+def search_asked(message: Mapping[str, Any]) -> str:
+    """Take a text to look for from a message; "" where there is none.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+
+    Examples
+    --------
+    >>> search_asked({"search": " flash "})
+    'flash'
+    """
+    search = message.get("search", "")
+    if not isinstance(search, str) or len(search) > LONGEST_SEARCH:
+        msg = f"a window is searched for a text of at most {LONGEST_SEARCH} characters"
+        raise ValueError(msg)
+    return search.strip()
 
 
 def _number(given: object) -> float:

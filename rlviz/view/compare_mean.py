@@ -58,6 +58,11 @@ class MeanDetail(Detail):
         msg = "a bucket of a mean stands for no events"
         raise ValueError(msg)
 
+    def places(self, search: str) -> tuple[dict[str, Any], list[bytes]]:  # noqa: ARG002
+        """Refuse, as `answer` does."""
+        msg = "all there is of a mean is on the chart"
+        raise ValueError(msg)
+
     def kernels(self, asked: Span) -> dict[str, Any]:  # noqa: ARG002
         """Refuse, as `answer` does."""
         msg = "a mean has no kernels of its own"

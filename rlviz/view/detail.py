@@ -14,8 +14,9 @@ from rlviz.view.choices import COLOR_BY, facet_of
 from rlviz.view.coded import coded
 from rlviz.view.figure import limits
 from rlviz.view.legible import legible
-from rlviz.view.matches import Matches
+from rlviz.view.matches import Matches, hits
 from rlviz.view.overlays import UNNAMED, PlacedRanges
+from rlviz.view.places import places_of
 from rlviz.view.scene import Overlays
 from rlviz.view.spans import busy_in, kernels_in
 
@@ -183,6 +184,30 @@ class Detail:
             "share": int(found.share[0]) / 255,
         }
 
+    def places(self, search: str) -> tuple[dict[str, Any], list[bytes]]:
+        """Find a text in all names of the run.
+
+        Parameters
+        ----------
+        search : str
+            What to look for.
+
+        Returns
+        -------
+        facts : dict
+            ``search`` as asked; ``places``, their number and the values of each column as of
+            `rlviz.view.coded`.
+        columns : list of bytes
+            The columns of `rlviz.view.places.PLACES`, coded, in one.
+        """
+        first, last = limits(self._scene)
+        hit = hits([self._ranges.used], self._scene.names, search)
+        found = places_of(
+            self._matching(search), self._ranges, hit, self._scene.rows, int((last - first) * 1e9)
+        )
+        values, packed = coded(found)
+        return {"search": search, "places": [len(found[0]), values]}, [packed]
+
     def kernels(self, asked: Span) -> dict[str, Any]:
         """Sum up the kernels of a span, as `rlviz.view.spans.kernels_in`."""
         return kernels_in(self._run, asked)
@@ -202,10 +227,14 @@ class Detail:
     def _matches(self, strips: Sequence[Strip], search: str) -> bytes:
         if not search or not strips:
             return b""
+        matching = self._matching(search)
+        found = [np.minimum(matching.counts(strip), _MOST_COUNTED) for strip in strips]
+        return np.concatenate(found).astype(np.uint8).tobytes()
+
+    def _matching(self, search: str) -> Matches:
         if self._found is None or self._found[0] != search:
             self._found = search, Matches(self._run.tracks, self._scene.names, search)
-        found = [np.minimum(self._found[1].counts(strip), _MOST_COUNTED) for strip in strips]
-        return np.concatenate(found).astype(np.uint8).tobytes()
+        return self._found[1]
 
     def _events(self, view: View) -> list[bytes]:
         _, colors = self._colors["phase"]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Matches"]
+__all__ = ["Matches", "hits"]
+
+_NONE = np.empty(0, np.int64)
 
 
 class Matches:
@@ -37,14 +39,7 @@ class Matches:
 
     def __init__(self, tracks: Mapping[int, Track], names: Sequence[str], text: str) -> None:
         self._tracks = tracks
-        wanted = text.strip().lower()
-        used = np.zeros(len(names), np.bool_)
-        for track in tracks.values():
-            used[track.name] = True
-        known = np.flatnonzero(used).tolist()
-        codes = [code for code in known if wanted in legible(names[code]).lower()]
-        self._hit = np.zeros(len(names), np.bool_)
-        self._hit[codes] = True
+        self._hit = hits([track.name for track in tracks.values()], names, text)
         self._moments: dict[int, tuple[Int64, Int64]] = {}
 
     def counts(self, strip: Strip) -> NDArray[np.int64]:
@@ -56,6 +51,13 @@ class Matches:
         edges = strip.start_ns + np.arange(len(strip) + 1, dtype=np.int64) * strip.width_ns
         begun = np.searchsorted(start, edges[1:], side="left")
         return np.asarray(begun - np.searchsorted(end, edges[:-1], side="right"))
+
+    def places(self, apart_ns: int) -> tuple[Int64, Int64, Int64]:
+        """Give row, start and end of what was found; of a row what is no further apart is one."""
+        parts = [(_NONE, _NONE, _NONE)]
+        parts += [_joined(row, *self._moments_of(row), apart_ns) for row in self._tracks]
+        row, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return row, start, end
 
     def _moments_of(self, row: int) -> tuple[Int64, Int64]:
         """Give the starts and the ends of what was found in a row, each by themselves in order."""
@@ -69,3 +71,22 @@ class Matches:
                 end.sort()
             found = self._moments[row] = (start, end)
         return found
+
+
+def hits(used: Sequence[NDArray[np.int32]], names: Sequence[str], text: str) -> Flags:
+    """Tell of every code of a name whether it is used and the name holds a text."""
+    wanted = text.strip().lower()
+    known = np.zeros(len(names), np.bool_)
+    for codes in used:
+        known[codes] = True
+    for code in np.flatnonzero(known).tolist():
+        known[code] = wanted in legible(names[code]).lower()
+    return known
+
+
+def _joined(row: int, start: Int64, end: Int64, apart_ns: int) -> tuple[Int64, Int64, Int64]:
+    # Where the k-th start is behind the k-1 first ends, all that began before has ended.
+    breaks = np.flatnonzero(start[1:] - end[:-1] > apart_ns)
+    first = np.concatenate(([0], breaks + 1)) if len(start) else _NONE
+    last = np.append(breaks, len(start) - 1) if len(start) else _NONE
+    return np.full(len(first), row), start[first], end[last]

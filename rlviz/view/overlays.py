@@ -126,6 +126,28 @@ class PlacedRanges:
         drawn = Overlays(**{name: values[order] for name, values in column.items()})
         return drawn, 0 if alone.all() else pixel_ns
 
+    @property
+    def used(self) -> NDArray[np.int32]:
+        """Codes of the names of all ranges."""
+        codes: NDArray[np.int32] = self._columns["name"]
+        return codes
+
+    def named(self, hit: NDArray[np.bool_], width_ns: int) -> dict[str, NDArray[Any]]:
+        """Give the places of ranges by their names; neighbours that are narrower are one.
+
+        Parameters
+        ----------
+        hit : ndarray of bool
+            By code of a name, whether it is meant.
+        width_ns : int
+            Ranges of one level that are narrower, and no further apart, are one.
+        """
+        alone = self._levels.alone
+        found = alone[np.flatnonzero(hit[self.used[alone.longest]])].to(width_ns)
+        place = ("top", "bottom", "row", "domain", "shown")
+        column = {name: self._columns[name][found.longest] for name in place}
+        return {"left": found.start_ns / 1e9, "right": found.end_ns / 1e9, **column}
+
     def prepare(self) -> None:
         """Make what all windows share."""
         _ = self._levels, self._columns

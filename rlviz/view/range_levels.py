@@ -163,6 +163,11 @@ class RangeLevels:
             ranges = ranges.to(width)
             self._scales.append(_Scale(width, ranges, zero, span))
 
+    @property
+    def alone(self) -> Merged:
+        """All ranges, none merged."""
+        return self._scales[0].ranges
+
     def within(self, start_ns: int, end_ns: int, width_ns: int, at_most: int) -> tuple[Merged, int]:
         """Give the ranges that reach into a window.
 

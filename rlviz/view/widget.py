@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from rlviz.view.asked import bucket_asked, span_asked, window_asked
+from rlviz.view.asked import bucket_asked, search_asked, span_asked, window_asked
 from rlviz.view.bokehjs import bokeh_js, bokeh_version
 from rlviz.view.figure import window
 from rlviz.view.lens import lens_js, lens_style, loader_js, version
@@ -186,7 +186,7 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
             widget.send({**answer, "kind": "refusal", "problem": "unknown part"})
             return
         widget.send({**answer, "kind": "answer"}, [widget._parts[part]() for part in parts])
-    elif kind in ("detail", "bucket", "kernels", "busy"):
+    elif kind in ("detail", "bucket", "places", "kernels", "busy"):
         try:
             facts, columns = _asked(_detail_of(widget), message)
         except Exception as error:
@@ -211,6 +211,8 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
 def _asked(detail: Detail, message: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
     if message["kind"] == "bucket":
         return detail.bucket(bucket_asked(message)), []
+    if message["kind"] == "places":
+        return detail.places(search_asked(message))
     if message["kind"] == "kernels":
         return detail.kernels(span_asked(message)), []
     if message["kind"] == "busy":

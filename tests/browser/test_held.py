@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import rlviz
 from rlviz.demo import write
@@ -16,6 +17,7 @@ from rlviz.view.detail import Detail
 from rlviz.view.timeline import Timeline
 from tests.browser.conftest import settle, watched_page
 from tests.browser.test_static_page import hover, lens, place, window
+from tests.view.test_detail import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -218,6 +220,46 @@ def test_a_browser_that_cannot_unpack_shows_the_first_view_and_says_why(
         assert errors == []
     finally:
         context.close()
+
+
+@pytest.mark.parametrize("search", ["train", "flash", "copy", "no such name"])
+def test_places_of_a_search_are_those_that_a_kernel_would_find(
+    chart: Page, timeline: Timeline, search: str
+) -> None:
+    found = chart.evaluate(
+        """async (search) => {
+          const { detail, facts: { rows, limits } } = document.querySelector('.rlviz').rlviz;
+          const found = await detail.source.places({ search, rows, limits });
+          return Object.fromEntries(Object.entries(found).map(([key, one]) => [key, [...one]]));
+        }""",
+        search,
+    )
+    wanted = places_of(*Detail(timeline.run, timeline.scene).places(search))
+    order, other = (
+        np.lexsort([np.asarray(of[key]) for key in ("right", "left", "top", "row")])
+        for of in (found, wanted)
+    )
+    for key, column in wanted.items():
+        np.testing.assert_allclose(np.asarray(found[key])[order], column[other], atol=1e-9, rtol=0)
+
+
+def test_a_kernel_that_no_bar_stands_for_is_found_and_gone_to(
+    chart: Page, timeline: Timeline
+) -> None:
+    bars = set(timeline.scene.bars.name.tolist())
+    tracks = timeline.run.tracks.values()
+    rare = next(n for track in tracks for n in track.name.tolist() if n not in bars)
+    name = timeline.run.events.names[rare]
+    places = places_of(*Detail(timeline.run, timeline.scene).places(name))
+    lens(chart, "lens.controls.reset()")
+    chart.get_by_role("searchbox").fill(name)
+    count = chart.locator(".rlviz-controls [role=status]")
+    expect(count).to_have_text(str(len(places["left"])))
+    chart.get_by_role("searchbox").press("Enter")
+    expect(count).to_have_text(f"1 of {len(places['left'])}")
+    start, end = window(chart)
+    assert start <= places["left"].min() < end
+    lens(chart, "lens.controls.reset()")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from rlviz.view.asked import Bucket, Window
 from rlviz.view.choices import COLOR_BY, coloring, facet_of
 from rlviz.view.detail import LEVELS_BYTES, Detail
 from rlviz.view.held import hold
+from rlviz.view.places import PLACES
 from rlviz.view.scene import Overlays
 from rlviz.view.timeline import Timeline
 
@@ -38,22 +39,30 @@ def detail(timeline: Timeline) -> Detail:
     return Detail(timeline.run, timeline.scene)
 
 
-def ranges_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
-    """Decode the ranges of an answer."""
-    length, values = facts["ranges"]
-    packed, at = columns[9], 0
+def decoded(
+    names: list[str], length: int, values: list[int], packed: bytes
+) -> dict[str, NDArray[np.float64]]:
+    at = 0
     found = {}
-    for one, size in zip(fields(Overlays), values, strict=True):
-        found[one.name] = np.frombuffer(packed, "f8", size or length, at)
-        at += 8 * len(found[one.name])
+    for name, size in zip(names, values, strict=True):
+        found[name] = np.frombuffer(packed, "f8", size or length, at)
+        at += 8 * len(found[name])
     for kind, some in (("u2", range(257, 1 << 16)), ("u1", range(1, 257))):
-        for one, size in zip(fields(Overlays), values, strict=True):
+        for name, size in zip(names, values, strict=True):
             if size in some:
                 place = np.frombuffer(packed, kind, length, at)
                 at += place.nbytes
-                found[one.name] = found[one.name][place]
+                found[name] = found[name][place]
     assert at == len(packed)
     return found
+
+
+def ranges_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
+    return decoded([one.name for one in fields(Overlays)], *facts["ranges"], columns[9])
+
+
+def places_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
+    return decoded(list(PLACES), *facts["places"], columns[0])
 
 
 @pytest.mark.parametrize("color_by", COLOR_BY)
@@ -234,3 +243,36 @@ def test_a_run_that_learns_more_names_later_still_gives_detail(timeline: Timelin
     assert all(int(code) < known for code in facts["names"])
     assert "default domain" in facts["names"].values()
     assert hold(timeline.run, made.scene).json is not None
+
+
+def test_a_search_finds_places_of_names_that_no_mark_of_the_first_view_stands_for(
+    timeline: Timeline, detail: Detail
+) -> None:
+    names = timeline.run.events.names
+    bars = set(timeline.scene.bars.name.tolist())
+    run = timeline.run
+    rare = next(n for t in run.tracks.values() for n in t.name.tolist() if n not in bars)
+    places = places_of(*detail.places(names[rare].upper()))
+    assert (places["domain"] == -1).any()
+    found = [
+        (track.row, start, end)
+        for track in run.tracks.values()
+        for name, start, end in zip(track.name, track.start_ns, track.end_ns, strict=True)
+        if names[rare].lower() in names[int(name)].lower()
+    ]
+    for row, start, end in found:
+        own = places["row"] == row
+        assert ((places["left"] <= start / 1e9) & (places["right"] >= end / 1e9))[own].any()
+    # No place begins or ends where nothing was found.
+    assert set(places["left"]) <= {start / 1e9 for _, start, _ in found}
+    assert set(places["right"]) <= {end / 1e9 for _, _, end in found}
+
+
+def test_places_of_a_range_are_those_of_its_name(timeline: Timeline, detail: Detail) -> None:
+    own = timeline.run.ranges().filter(pl.col("name").str.to_lowercase().str.contains("train"))
+    places = places_of(*detail.places("train"))
+    named = places["domain"] >= 0
+    assert 0 < np.count_nonzero(named) <= len(own)
+    assert set(np.rint(places["left"][named] * 1e9)) <= set(own["start_ns"])
+    assert set(np.rint(places["right"][named] * 1e9)) <= set(own["end_ns"])
+    assert len(places_of(*detail.places("no such name"))["left"]) == 0

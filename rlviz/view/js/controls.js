@@ -54,11 +54,17 @@ export class Controls {
       new Set(rows.map(({ row }) => row)),
     );
     this.search.find(search);
+    this.seek();
     this.outline();
     this.veil(rows);
     this.paint();
     lens.relabel();
     this.tell();
+  }
+
+  // Most names of a run stand in no mark of the first view.
+  seek() {
+    this.search.seek(this.lens.detail?.source, () => this.tell());
   }
 
   // Again when the theme changes.

@@ -4,7 +4,7 @@
 import { paintBars } from "./bars.js";
 import { paintsAlone } from "./canvas.js";
 import { Explainer, GIVE_UP_MS } from "./explain.js";
-import { Painter, unpack } from "./picture.js";
+import { Painter, unpack, unpackPlaces } from "./picture.js";
 
 const PATIENCE_MS = 2000;
 const WAITS = "The chart waits for the kernel: until it answers, detail is missing.";
@@ -40,18 +40,21 @@ export class Detail {
   }
 
   // `source.detail` takes what `wish` gives and promises a picture, `source.bucket` takes row, start
-  // and width of a bucket and promises what it stands for; `source.kernels` and `source.busy` take
+  // and width of a bucket and promises what it stands for; `source.places` takes what is searched for
+  // and promises columns of its places; `source.kernels` and `source.busy` take
   // start, end and rows (null for all) and promise what these sum up to.
   connect(source) {
     this.source = source;
     this.explainer.source = source;
     this.moved();
+    this.lens.controls.seek();
   }
 
   connectKernel(request) {
     this.connect({
       detail: async (wish) => unpack(...(await request({ kind: "detail", ...wish }))),
       bucket: async (bucket) => (await request({ kind: "bucket", ...bucket }))[0],
+      places: async ({ search }) => unpackPlaces(...(await request({ kind: "places", search }))),
       kernels: async (span) => (await request({ kind: "kernels", ...span }))[0],
       busy: async (span) => (await request({ kind: "busy", ...span }))[0],
     });

@@ -5,6 +5,8 @@ import { busyOf, kernelsOf } from "./tally.js";
 
 const MOST_EVENTS = 10000;
 const MOST_RANGES = 2000;
+const MOST_PLACES = 20000;
+const PLACES_BESIDE = 1500;
 const TIME_BYTES = 6;
 const NAME_BYTES = 4;
 // The first kinds of work: compute and communication.
@@ -281,6 +283,41 @@ function hitOf(search, names) {
   return (name) => found.has(name);
 }
 
+// Events that were found, by row: what is no further apart is one place.
+function joinHits(track, hit, apart, { top, bottom }, found) {
+  let last = -1;
+  let reach = -Infinity;
+  for (let i = 0; i < track.length; i++) {
+    if (!hit(track.name[i])) continue;
+    const end = Math.max(track.end[i], track.start[i] + 1);
+    if (track.start[i] - reach > apart) {
+      last = found.left.push(track.start[i] / 1e9) - 1;
+      const place = { right: 0, top, bottom, row: track.row, domain: -1, shown: 1 };
+      for (const [key, one] of Object.entries(place)) found[key].push(one);
+      reach = -Infinity;
+    }
+    reach = Math.max(reach, end);
+    found.right[last] = reach / 1e9;
+  }
+}
+
+// Where a searched name is, as `rlviz.view.places` finds it.
+function placesOf({ tracks, ranges, levels }, hit, rows, span) {
+  const named = [];
+  ranges.name.forEach((name, i) => hit(name) && named.push(i));
+  for (let apart = Math.max(Math.floor(span / PLACES_BESIDE), 1); ; apart *= 2) {
+    const { first, right } = merge(ranges, levels, named, apart / 1e9);
+    const found = { right };
+    for (const key of ["left", "top", "bottom", "row", "domain", "shown"]) {
+      found[key] = first.map((i) => ranges[key][i]);
+    }
+    for (const track of tracks) {
+      joinHits(track, hit, apart, rows.find(({ row }) => row === track.row), found);
+    }
+    if (found.left.length <= MOST_PLACES || apart > span) return found;
+  }
+}
+
 // Promises what answers as a kernel would.
 export async function answersOf(held) {
   const { tracks, ranges } = unpackHeld(held, await unzip(held.packed));
@@ -314,6 +351,8 @@ export async function answersOf(held) {
     const found = bucketOf(track, Math.round(start * 1e9), Math.round(width * 1e9));
     return { ...found, text: held.names[found.name] };
   };
+  const places = async ({ search, rows, limits: [first, last] }) =>
+    placesOf({ tracks, ranges, levels }, hitOf(search, held.names), rows, (last - first) * 1e9);
   const span = ({ start, end, rows }) => {
     const from = Math.round(start * 1e9);
     const until = Math.max(Math.round(end * 1e9), from + 1);
@@ -323,5 +362,5 @@ export async function answersOf(held) {
   const isKernel = (name) => kinds.get(name) < KERNEL_KINDS;
   const kernels = async (asked) => kernelsOf(...span(asked), isKernel, held.names);
   const busy = async (asked) => busyOf(...span(asked));
-  return { detail, bucket, kernels, busy };
+  return { detail, bucket, places, kernels, busy };
 }

@@ -66,6 +66,10 @@ export function unpack(facts, columns) {
   };
 }
 
+export function unpackPlaces({ places }, [packed]) {
+  return decoded(["left", "right", "top", "bottom", "row", "domain", "shown"], ...places, packed.buffer);
+}
+
 // A picture of buckets alone, as it comes with the chart.
 export function unpackLevels(facts, bytes) {
   const half = bytes.length / 2;

@@ -2,24 +2,72 @@
 
 // Bars that touch are one place, not hundreds.
 const TOUCHING_S = 1e-9;
+// Who is silent for so long is asked again.
+const SILENT_MS = 10000;
 
 export class Search {
   constructor(facts, marks) {
     this.facts = facts;
     this.marks = marks;
+    // Places of one text, from who knows all names of the run.
+    this.answer = null;
+    this.askedAt = -Infinity;
     this.find("");
   }
 
   // Look for `text` in all that is not hidden; places are in the order of time.
   find(text) {
     const wanted = text.trim().toLowerCase();
-    const again = wanted === this.wanted;
+    const last = wanted === this.wanted && this.cursor >= 0 ? this.places[this.cursor] : null;
     this.wanted = wanted;
     this.known = new Map();
-    this.places = wanted === "" ? [] : [...this.ranges(), ...this.runs()];
+    this.places = wanted === "" ? [] : this.answer?.search === wanted ? this.answered() : this.firstSeen();
     this.places.sort((a, b) => a.left - b.left || a.top - b.top);
     // Another row hidden, another domain shown: the cursor stays about where it was.
-    this.cursor = again ? Math.min(this.cursor, this.places.length - 1) : -1;
+    const from = ({ left, top }) => left > last.left || (left === last.left && top >= last.top);
+    const at = last === null ? -1 : this.places.findIndex(from);
+    this.cursor = last !== null && at < 0 ? this.places.length - 1 : at;
+  }
+
+  // Ask `source` for all places, one text at a time; `found` is called when they have come.
+  async seek(source, found) {
+    const { wanted } = this;
+    if (source?.places === undefined || wanted === "" || this.answer?.search === wanted) return;
+    if (performance.now() - this.askedAt < SILENT_MS) return;
+    const askedAt = (this.askedAt = performance.now());
+    const { rows, limits } = this.facts;
+    let columns = null;
+    try {
+      columns = await source.places({ search: wanted, rows, limits });
+    } catch {
+      // What the first view shows is found all the same.
+    }
+    if (askedAt !== this.askedAt) return;
+    this.askedAt = -Infinity;
+    if (columns !== null) this.answer = { search: wanted, columns };
+    if (wanted !== this.wanted) {
+      this.seek(source, found);
+    } else if (columns !== null) {
+      this.find(wanted);
+      found();
+    }
+  }
+
+  answered() {
+    const { marks } = this;
+    const { columns } = this.answer;
+    const found = [];
+    for (let i = 0; i < columns.left.length; i++) {
+      const on = columns.shown[i] || marks.offered.includes(columns.domain[i]);
+      if (!on || !marks.visible(columns, i)) continue;
+      const { left, right, top, bottom, row } = columns;
+      found.push({ left: left[i], right: right[i], top: top[i], bottom: bottom[i], row: row[i] });
+    }
+    return found;
+  }
+
+  firstSeen() {
+    return [...this.ranges(), ...this.runs()];
   }
 
   get active() {
