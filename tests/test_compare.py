@@ -58,6 +58,14 @@ def exposed_s(iteration: dict[str, Any]) -> float:
     return float(iteration["exposed_generation"]["ns"]) / 1e9
 
 
+def overlap_s(iteration: dict[str, Any]) -> float:
+    return float(iteration["overlap"]["ns"]) / 1e9
+
+
+def tail_s(iteration: dict[str, Any]) -> float:
+    return float(iteration["tail"]["ns"]) / 1e9
+
+
 def duration_s(iteration: dict[str, Any]) -> float:
     start, end = iteration["window"]
     return float(end - start) / 1e9
@@ -76,13 +84,20 @@ def test_the_headline_tells_both_truths(
     )
     wanted = f"exposed generation {exposed_s(before):.2f} → {exposed_s(after):.2f} s"
     assert wanted in parts
+    assert f"overlap {overlap_s(before):.1f} → {overlap_s(after):.1f} s" in parts
+    assert f"tail {tail_s(before):.1f} → {tail_s(after):.1f} s" in parts
 
 
 def test_differences_are_those_of_the_truths(
     comparison: rlviz.Comparison, truths: dict[str, list[dict[str, Any]]]
 ) -> None:
     frame = comparison.differences.filter(pl.col("pool") == "generation")
-    for number, ask in (("duration_ns", duration_s), ("exposed_generation_ns", exposed_s)):
+    for number, ask in (
+        ("duration_ns", duration_s),
+        ("exposed_generation_ns", exposed_s),
+        ("overlap_ns", overlap_s),
+        ("tail_ns", tail_s),
+    ):
         rows = frame.filter(pl.col("number") == number).rows(named=True)
         expected = {name: [ask(one) for one in own] for name, own in truths.items()}
         for row in rows:

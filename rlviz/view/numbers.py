@@ -120,7 +120,9 @@ def numbers_of(run: Run) -> Numbers | None:
     said = _said(run.diagnostics)
     empty = [name for name in summary.columns if summary[name].null_count()]
     reasons = {name: _reason(name, said) for name in empty}
-    labels = dict(run.rows.select("row", "label").unique("row", keep="first").iter_rows())
+    labels = dict(
+        run.rows.select("row", "label").unique("row", keep="first", maintain_order=True).iter_rows()
+    )
     return Numbers(summary, reasons, labels)
 
 
