@@ -92,7 +92,13 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
         "colors": [LABELS[key] for key in scene.colors],
         "rows": _rows(scene),
         "pools": [
-            {"name": pool.name, "top": pool.top, "bottom": pool.bottom} for pool in scene.pools
+            {
+                "name": pool.name,
+                "top": pool.top,
+                "bottom": pool.bottom,
+                "group": legible(pool.group),
+            }
+            for pool in scene.pools
         ],
         "shades": [
             {"row": s.row, "left": s.left, "right": s.right, "kind": s.kind} for s in scene.shades
@@ -141,6 +147,7 @@ def _rows(scene: Scene) -> list[dict[str, Any]]:
             "label": legible(row.label),
             "host": legible(row.host),
             "pool": row.pool,
+            "group": legible(row.group),
             "role": role_of(row),
             "busy": row.busy_share,
             "details": {legible(key): legible(value) for key, value in row.details.items()},

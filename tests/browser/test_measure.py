@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -233,3 +234,28 @@ def test_hover_does_not_answer_while_measuring(chart: Page) -> None:
     assert not chart.locator(".rlviz-tip").is_visible()
     chart.mouse.up()
     chart.keyboard.up("Shift")
+
+
+def test_of_compared_runs_each_is_measured_by_itself(open_page: Opener) -> None:
+    base = scene(8)
+    group = {row.row: "before" if row.row % 4 < 2 else "after" for row in base.rows}
+    drawn = replace(
+        base,
+        rows=tuple(replace(row, group=group[row.row]) for row in base.rows),
+        pools=tuple(
+            replace(pool, group=name) for pool in base.pools for name in ("before", "after")
+        ),
+    )
+    opened = open_page(page(drawn))
+    busy = [[row.row, 1.0 if group[row.row] == "before" else 2.0] for row in base.rows]
+    lens(opened, f"lens.detail.source = {{ busy: async () => ({{ busy: {busy} }}) }}")
+    opened.keyboard.down("Shift")
+    drag(opened, 20.0, 24.0, 1)
+    opened.keyboard.up("Shift")
+    settle(opened)
+    told = words(opened).splitlines()
+    span = measured(opened)[1] - measured(opened)[0]
+    for name, seconds in (("before", 1.0), ("after", 2.0)):
+        for pool in ("generation", "training"):
+            assert f"{name}: {pool} busy {100 * seconds / span:.0f} %" in told
+    assert told[-1].startswith("before: GPU 1 vllm 1 busy")

@@ -2,7 +2,7 @@
 // they say.
 
 import { button, element } from "./chrome.js";
-import { placeOf, seenOf } from "./measure.js";
+import { named, placeOf, seenOf } from "./measure.js";
 import { clock, duration, grouped, percent } from "./units.js";
 
 const STILL_PX = 4;
@@ -77,10 +77,10 @@ export class KernelTable {
     this.ofRange(i, row);
   }
 
-  ofRange(i, { row, label, host }) {
+  ofRange(i, { row, label, host, group }) {
     const { left, right, top, bottom, name, count } = this.lens.marks.overlays;
     const what = count[i] > 1 ? `${grouped(count[i])} ranges` : this.lens.facts.names[name[i]];
-    const where = [label, host].filter(Boolean).join(" · ");
+    const where = [named(group, label), host].filter(Boolean).join(" · ");
     this.show(`Kernels on this GPU during ${count[i] > 1 ? "" : "the range "}${what}`, where, left[i], right[i], [row]);
     this.lens.controls.point({ left: left[i], right: right[i], top: top[i], bottom: bottom[i] });
     this.pointed = true;

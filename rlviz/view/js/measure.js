@@ -38,6 +38,11 @@ export function seenOf({ shades }, rows, start, end) {
   return { known, captured: all - dark > all * 1e-9 ? all - dark : 0, all };
 }
 
+// Of several runs in one chart, each has a name.
+export function named(group, text) {
+  return group ? `${group}: ${text}` : text;
+}
+
 // How busy rows are together: busy time over captured time.
 function busyWords(facts, rows, busy, start, end) {
   const { known, captured } = seenOf(facts, rows, start, end);
@@ -131,9 +136,13 @@ export class Measure {
       const { busy } = await detail.source.busy({ start, end, rows: null });
       const known = new Map(busy);
       const of = (rows) => busyWords(facts, rows, known, start, end);
-      const pools = [...new Set(facts.rows.map(({ pool }) => pool))].filter((pool) => pool !== "other");
-      told = pools.map((pool) => `${pool} busy ${of(facts.rows.filter((one) => one.pool === pool))}`);
-      if (row !== undefined) told.push(`${row.label} busy ${of([row])}`);
+      told = facts.pools
+        .filter(({ name }) => name !== "other")
+        .map(({ name, group }) => {
+          const own = facts.rows.filter((one) => one.pool === name && one.group === group);
+          return `${named(group, name)} busy ${of(own)}`;
+        });
+      if (row !== undefined) told.push(`${named(row.group, row.label)} busy ${of([row])}`);
     } catch (error) {
       told = [`busy shares unknown: ${error.message}`];
     }
