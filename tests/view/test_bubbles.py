@@ -12,19 +12,21 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
+from rlviz.levels.codec import pack, unpack
 from rlviz.view.bubbles import longest_bubbles
 from rlviz.view.compare_scene import compare_scene
-from rlviz.view.compose import compose
+from rlviz.view.compose import _CLASSES, compose
 from rlviz.view.scene import Bubble
 from rlviz.view.still import still
 from rlviz.view.timeline import Timeline
-from tests.shared import REPORTS, needs_shared
+from tests.shared import SIM, needs_shared
 from tests.view.scenes import HOSTILE, scene
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rlviz.levels.query import ZoomableRun
+    from rlviz.view.scene import Scene
 
 MARK = Bubble(1, 21.5, 28.9, ("bubble 7.40 s: training is active", "bubble 7.40 s", "7.40 s"), 3)
 
@@ -81,20 +83,22 @@ def test_texts_tell_the_length(run: ZoomableRun) -> None:
 
 
 @needs_shared
-@pytest.mark.parametrize("name", ["rl-run-2023.4", "rl-run"])
-def test_bubbles_of_real_exports_are_their_longest_gaps(name: str) -> None:
-    if not (REPORTS / name).is_dir():
-        pytest.skip(f"{name} is not here")
-    run = rlviz.load(REPORTS / name)
+@pytest.mark.parametrize("name", ["nemo_async", "sync_colocated", "verl_async", "edge_rows"])
+def test_bubbles_of_reports_with_known_answers_are_their_longest_gaps(name: str) -> None:
+    run = rlviz.load(SIM / name)
     summary = run.summary(by="gpu")
-    for bubble in longest_bubbles(run):
+    marked = longest_bubbles(run)
+    whole = summary.filter(~pl.col("partial"))["iteration"].unique()
+    assert {bubble.iteration for bubble in marked} == set(whole) != set()
+    for bubble in marked:
         own = summary.filter(pl.col("iteration") == bubble.iteration)
         assert own["longest_gap_ns"].max() == round((bubble.right - bubble.left) * 1e9)
 
 
-def test_a_scene_that_was_kept_has_its_bubbles(folder: Path) -> None:
-    once, again = rlviz.load(folder), rlviz.load(folder)
-    assert compose(once).bubbles == compose(again).bubbles == longest_bubbles(once) != ()
+def test_a_scene_that_was_kept_has_its_bubbles(run: ZoomableRun) -> None:
+    json, frames = pack(compose(run))
+    kept: Scene = unpack(json, frames.__getitem__, _CLASSES)
+    assert kept.bubbles == longest_bubbles(run) != ()
 
 
 def test_compared_runs_keep_their_bubbles_where_they_are(folder: Path) -> None:
