@@ -14,6 +14,7 @@ from rlviz.view.description import description_of
 from rlviz.view.legible import legible
 from rlviz.view.lens import lens_style, page_js
 from rlviz.view.payload import LONGEST_TEXT, payload
+from rlviz.view.sizes import row_height_px
 
 if TYPE_CHECKING:
     from rlviz.view.held import Held
@@ -26,8 +27,11 @@ html { color-scheme: light dark; }
 body { margin: 12px 16px; background: var(--rlviz-page); color: var(--rlviz-ink); }
 """
 
+# A chart higher than this is larger on an upright page.
+_HIGH_PX = 750
+
 _PRINT = """
-@page { size: landscape; margin: 12mm; }
+@page { size: PAPER; margin: 12mm; }
 @media print {
   html { color-scheme: light; }
   body { margin: 0; }
@@ -37,9 +41,13 @@ _PRINT = """
   .rlviz-plot, .rlviz tr, .rlviz li { break-inside: avoid; }
   .rlviz .rlviz-numbers caption, .rlviz summary { break-after: avoid; }
   .rlviz-numbers, .rlviz-trust { padding: 2px 4px; }
-  .rlviz .rlviz-numbers table { font-size: 10.5px; }
+  .rlviz :is(.rlviz-numbers, .rlviz-trust) table { font-size: 9.5px; }
+  .rlviz .rlviz-numbers :is(th, td) { padding-left: 9px; }
+  .rlviz .rlviz-trust td { white-space: normal; }
+  .rlviz[data-paper=portrait] :is(.rlviz-numbers, .rlviz-trust) table { font-size: 8px; }
+  .rlviz[data-paper=portrait] .rlviz-numbers :is(th, td) { padding-left: 5px; }
   .rlviz-swatch-edge, .rlviz-swatch-no_gpu_data { border: 1px solid var(--rlviz-boundary); }
-  .rlviz-numbers-scroll, .rlviz-trust-scroll { max-height: none; overflow: visible; }
+  .rlviz-numbers-scroll, .rlviz-trust-scroll { max-height: none; overflow: clip; }
 }
 """
 
@@ -56,7 +64,7 @@ _PAGE = """<!DOCTYPE html>
 </head>
 <body>
 <main>
-<div id="rlviz-chart" data-asked="{theme}"></div>
+<div id="rlviz-chart" data-asked="{theme}" data-paper="{paper}"></div>
 </main>
 <noscript>This page draws a timeline with the JavaScript that it contains: please allow it to run.\
 </noscript>
@@ -101,6 +109,7 @@ def page(
     if held is not None and held.left_out:
         scene = replace(scene, notes=(*scene.notes, held.left_out))
     inside = "" if held is None or held.json is None else _HELD.format(json=_inert(held.json))
+    paper = "landscape" if scene.height * row_height_px(len(scene.rows)) < _HIGH_PX else "portrait"
     drawn = payload(scene, "dark" if theme == "dark" else "light")
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
     return _PAGE.format(
@@ -111,7 +120,8 @@ def page(
         title=html.escape(legible(scene.title) or "rlviz"),
         description=html.escape(legible(description_of(scene), LONGEST_TEXT)),
         version=html.escape(rlviz.__version__),
-        style=_STYLE + lens_style() + _PRINT,
+        style=_STYLE + lens_style() + _PRINT.replace("PAPER", paper),
+        paper=paper,
         theme=theme,
         facts=_inert(drawn.facts),
         item=_inert(drawn.item),

@@ -34,7 +34,7 @@ async function open() {
   const { lens, ready } = openLens(globalThis.Bokeh, root, read("rlviz-item"), facts, asked);
   await ready;
   tellHeight();
-  printing(lens);
+  printing(lens, root.dataset.paper);
   const held = document.getElementById("rlviz-held");
   if (held === null) return;
   if (globalThis.DecompressionStream === undefined) {

@@ -1,8 +1,10 @@
 // A page on paper: in light colours, as wide as the paper, all tables open. The browser prints what
 // is there when it has told so: nothing can wait for a frame.
 
-// What A4 and Letter have across, less their margins.
-const WIDTH_PX = 960;
+// What both A4 and Letter have, less their margins, and in height also less what stands above.
+const PAPER = { landscape: { width: 960, room: 630 }, portrait: { width: 700, room: 820 } };
+// A chart that would be smaller yet takes several pages.
+const SMALLEST = 0.4;
 // Letters of a canvas are pixels, and paper has more of them than a screen.
 const PIXEL_RATIO = 3;
 
@@ -25,15 +27,24 @@ function paint(lens) {
 
 // Chromium prints Bokeh's canvases as empty ones, or parts of them elsewhere, until it has shown
 // them; and so it does with any that stands inside of Bokeh's elements.
-function copied({ el, canvas_view: { primary: { canvas } } }, place) {
+function copied({ el, canvas_view: { primary: { canvas } } }, place, scale) {
   const copy = document.createElement("canvas");
   [copy.width, copy.height] = [canvas.width, canvas.height];
   copy.getContext("2d", { willReadFrequently: true }).drawImage(canvas, 0, 0);
   const [box, around] = [el, place].map((one) => one.getBoundingClientRect());
-  const [left, top] = [box.left - around.left, box.top - around.top];
-  copy.style.cssText = `position: absolute; left: ${left}px; top: ${top}px; width: ${box.width}px`;
-  place.append(copy);
+  const sides = { left: box.left - around.left, top: box.top - around.top, width: box.width, height: box.height };
+  copy.style.position = "absolute";
+  for (const [side, px] of Object.entries(sides)) copy.style[side] = `${px * scale}px`;
   return copy;
+}
+
+// In the overview: its own frame of the window is none of the canvas.
+function frameWindow(copy, { frame: { bbox, x_scale: x } }, [start, end]) {
+  const context = copy.getContext("2d");
+  context.scale(PIXEL_RATIO, PIXEL_RATIO);
+  const [left, right] = [start, end].map((at) => x.compute(at));
+  context.strokeStyle = "#6b7280";
+  context.strokeRect(left, bbox.top, right - left, bbox.height);
 }
 
 // Bokeh and the lens read the ratio of the screen wherever they size and paint their pixels.
@@ -43,28 +54,53 @@ function pretendRatio() {
   return () => Object.defineProperty(globalThis, "devicePixelRatio", screen);
 }
 
-export function printing(lens) {
-  const { root, asked } = lens;
+// A chart that is higher than a page is laid out larger, and then shrunk.
+function narrowed({ root, facts, chrome: { plot } }, { width }, scale) {
+  root.style.width = `${width}px`;
+  plot.style.width = `${width / scale}px`;
+  const keep = (name, factor) => root.style.setProperty(`--rlviz-${name}`, `${facts[`${name}_px`] * factor}px`);
+  for (const name of ["left", "right"]) keep(name, scale);
+  return () => {
+    for (const { style } of [root, plot]) style.removeProperty("width");
+    for (const name of ["left", "right"]) keep(name, 1);
+  };
+}
+
+export function printing(lens, paper) {
+  const { asked } = lens;
+  const { plot } = lens.chrome;
   let undo = [];
+  let scale = 1;
   addEventListener("beforeprint", () => {
+    scale = Math.max(Math.min(PAPER[paper].room / plot.offsetHeight, 1), SMALLEST);
     for (const one of document.querySelectorAll("details:not([open])")) {
       one.open = true;
       undo.push(() => (one.open = false));
     }
-    root.style.width = `${WIDTH_PX}px`;
-    undo.push(() => root.style.removeProperty("width"), pretendRatio());
+    undo.push(pretendRatio(), narrowed(lens, PAPER[paper], scale));
     lens.setTheme("light");
     layOut(lens);
   });
   // Between two listeners Bokeh takes over the colours.
   addEventListener("beforeprint", () => {
     paint(lens);
-    for (const view of plotsOf(lens)) {
-      const copy = copied(view, lens.chrome.plot);
-      const { style } = view.canvas_view.primary.canvas;
-      style.visibility = "hidden";
-      undo.push(() => copy.remove(), () => (style.visibility = ""));
+    const [main, overview] = plotsOf(lens);
+    const copies = [main, overview].filter(Boolean).map((view) => copied(view, plot, scale));
+    if (overview !== undefined) frameWindow(copies[1], overview, lens.window);
+    const { offsetWidth: width, offsetHeight: height } = plot;
+    for (const { style } of plot.children) {
+      style.zoom = scale;
+      undo.push(() => (style.zoom = ""));
     }
+    const live = lens.views.roots[0].el.style;
+    Object.assign(live, { zoom: "", visibility: "hidden", width: `${width}px` });
+    // A box that clips is not broken over pages.
+    Object.assign(plot.style, { width: `${width * scale}px`, height: `${height * scale}px`, overflow: "hidden" });
+    plot.append(...copies);
+    undo.push(() => {
+      for (const copy of copies) copy.remove();
+      live.visibility = live.width = plot.style.height = plot.style.overflow = "";
+    });
   });
   addEventListener("afterprint", () => {
     for (const one of undo) one();
