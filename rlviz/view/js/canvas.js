@@ -63,7 +63,10 @@ function spareStyles({ visuals }) {
 // What stands still is measured and placed once.
 function spareLayout(lens, plot) {
   for (const axis of [...plot.left, ...plot.right]) takeRowNames(lens.views.find_one(axis), plot);
-  const { renderer_views: parts } = lens.views.find_one(plot);
+  const view = lens.views.find_one(plot);
+  const { renderer_views: parts } = view;
+  // Asked of the page's styles for every set of labels; no text here has a size in ems.
+  Object.defineProperty(view, "base_font_size", { value: view.base_font_size });
   for (const { position } of parts?.values() ?? []) {
     if (typeof position?.replace !== "function") continue;
     const replace = position.replace.bind(position);

@@ -4,7 +4,9 @@
 import { openLens } from "./lens.js";
 import { unpackLevels } from "./picture.js";
 
-const SETTLE_MS = 100;
+// The kernel hears of a move once its detail is there: each message it gets has the notebook redraw
+// its own marks of a busy kernel.
+const SETTLE_MS = 300;
 const APART = { position: "absolute", inset: "0 0 auto", visibility: "hidden" };
 
 async function unzipped(bytes) {
