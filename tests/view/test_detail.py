@@ -58,11 +58,13 @@ def decoded(
 
 
 def ranges_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
-    return decoded([one.name for one in fields(Overlays)], *facts["ranges"], columns[9])
+    length, values = facts["ranges"]
+    return decoded([one.name for one in fields(Overlays)], length, values, columns[9])
 
 
 def places_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
-    return decoded(list(PLACES), *facts["places"], columns[0])
+    length, values = facts["places"]
+    return decoded(list(PLACES), length, values, columns[0])
 
 
 @pytest.mark.parametrize("color_by", COLOR_BY)
