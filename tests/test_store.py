@@ -8,7 +8,8 @@ import sqlite3
 import subprocess
 import sys
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -28,9 +29,6 @@ from rlviz.reports.report import Report
 from tests.exports import Export
 from tests.shared import REPORTS
 from tests.small_reports import write
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS = pl.DataFrame({"a": [1, 2, 3], "b": [None, 5, None], "c": ["x", None, "z"]})
 
@@ -172,6 +170,16 @@ def test_clear_removes_all(tmp_path: Path) -> None:
     assert store.info().entries == 1
     assert store.clear() > 0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux's list of open files")
+def test_small_columns_hold_no_file_open(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    entry = Store(tmp_path).put("key", {"rows": ROWS}, {})
+    assert entry is not None
+    held = [entry.frame("rows") for _ in range(20)]
+    assert len(held) == 20
+    assert len(list(Path("/proc/self/fd").iterdir())) < before + 20
 
 
 def test_a_reopened_report_is_equal_and_touches_no_sqlite(

@@ -37,6 +37,7 @@ _LAYOUT = 1  # of the folder of an entry; another number is never read
 _FACTS = "facts.json"
 _UNFINISHED = "unfinished-"
 _CHECKED = 1 << 16
+_WORTH_MAPPING = 1 << 18
 _ABANDONED_S = 24 * 3600.0
 _MOST_BYTES = 20 << 30
 _DISK_SHARE = 0.25
@@ -271,7 +272,9 @@ def _can_be_mapped(column: pl.Series) -> bool:
 
 
 def _mapped(file: Path, column: str) -> pl.Series:
-    numbers = np.load(file, mmap_mode="r", allow_pickle=False)
+    # A mapping holds its file open, and a process may hold about a thousand: the small are read.
+    large = file.stat().st_size >= _WORTH_MAPPING
+    numbers = np.load(file, mmap_mode="r" if large else None, allow_pickle=False)
     return pl.Series(column, np.asarray(numbers))
 
 
