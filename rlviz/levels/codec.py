@@ -74,7 +74,7 @@ def unpack(
         if kind == "frame":
             return frame(rest[0])
         if kind in _MAKERS:
-            return _MAKERS[kind](made(one) for one in rest[0])
+            return _MAKERS[kind](rest[0] if _all_texts(rest[0]) else map(made, rest[0]))
         if kind == "dict":
             return {made(key): made(one) for key, one in rest[0]}
         if kind == "object" and rest[0] in known:
@@ -109,12 +109,19 @@ def _packed(value: object, frames: dict[str, pl.DataFrame]) -> Any:  # noqa: ANN
     elif isinstance(value, dict):
         return ["dict", [[_packed(k, frames), _packed(v, frames)] for k, v in value.items()]]
     elif type(value).__name__ in _MAKERS:
-        return [type(value).__name__, [_packed(one, frames) for one in value]]  # type: ignore[attr-defined]
+        inner = list(value)  # type: ignore[call-overload]
+        texts = _all_texts(inner)
+        return [type(value).__name__, inner if texts else [_packed(one, frames) for one in inner]]
     else:
         msg = f"a {type(value).__name__} cannot be kept"
         raise TypeError(msg)
     inside = {name: _packed(getattr(value, name), frames) for name in names}
     return ["object", type(value).__name__, inside]
+
+
+def _all_texts(values: list[Any]) -> bool:
+    """Tell names, which may be a million, from what has to be looked at one by one."""
+    return set(map(type, values)) <= {str}
 
 
 def _framed(frame: pl.DataFrame, frames: dict[str, pl.DataFrame]) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_MB", "Held", "hold"]
 
 DEFAULT_MB = 6.0
+_LEAST_A_NAME = len('"1":"",')
 """A page grows by so much at most: about a million events."""
 
 # Differences of times are less than 2^48 ns, which is three days.
@@ -80,11 +81,11 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
         *(_planes(getattr(ranges, f.name).astype(np.float64), 8) for f in fields(Overlays)),
     ]
     packed = base64.b64encode(gzip.compress(b"".join(planes), mtime=0)).decode()
-    if len(packed) > budget_mb * 1e6:
-        why = f"they need {len(packed) / 1e6:.1f} MB, and it was saved with detail={budget_mb:g}"
-        return Held(None, _left_out(events, len(ranges.left), why))
     worked = _unique([track.name for track in tracks])
     used = _unique([worked, ranges.name, ranges.domain, ranges.thread])
+    least = len(packed) + _LEAST_A_NAME * len(used)
+    if least > budget_mb * 1e6:
+        return Held(None, _too_large(events, len(ranges.left), least, budget_mb))
     kind = run.groups.kind_of_name[worked]
     facts: dict[str, Any] = {
         "first": first_ns,
@@ -96,7 +97,10 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
         "kinds": [worked[kind == own].tolist() for own in range(len(KINDS))],
         "packed": packed,
     }
-    return Held(json.dumps(facts, separators=(",", ":")), "")
+    text = json.dumps(facts, separators=(",", ":"))
+    if len(text) > budget_mb * 1e6:
+        return Held(None, _too_large(events, len(ranges.left), len(text), budget_mb))
+    return Held(text, "")
 
 
 def _unique(codes: list[NDArray[np.int32]]) -> NDArray[np.int32]:
@@ -108,6 +112,11 @@ def _planes(column: NDArray[Any], size: int) -> bytes:
     number = column if column.dtype.kind == "f" else column.astype(np.int64)
     each = np.ascontiguousarray(number, dtype=number.dtype.newbyteorder("<")).view(np.uint8)
     return np.ascontiguousarray(each.reshape(-1, 8)[:, :size].T).tobytes()
+
+
+def _too_large(events: int, ranges: int, size: int, budget_mb: float) -> str:
+    why = f"they need {size / 1e6:.1f} MB, and it was saved with detail={budget_mb:g}"
+    return _left_out(events, ranges, why)
 
 
 def _left_out(events: int, ranges: int, why: str) -> str:
