@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import logging
+import re
 import sqlite3
 import traceback
 import zlib
 from typing import TYPE_CHECKING, Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 import rlviz
 from rlviz.errors import RlvizError
+from rlviz.levels import memory
 from rlviz.reports.identity import ALLOWED_VARIABLES
+from rlviz.view.asked import window_asked
+from rlviz.view.detail import Detail
 from rlviz.view.timeline import Timeline
 from tests.exports import SECRET, Export
 from tests.leaks import leaks
@@ -91,6 +98,64 @@ def test_no_secret_is_in_anything_that_comes_out_of_a_report(
         assert cached.is_dir() or SECRET.encode() not in cached.read_bytes()
     written = capfd.readouterr()
     assert SECRET not in written.out + written.err + caplog.text
+
+
+def test_no_secret_is_in_what_the_store_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_WORTH_KEEPING", 1)
+    for number in range(2):
+        plant(tmp_path / "logs" / f"dtensor_policy_worker_{number}.sqlite")
+    for _ in range(2):
+        run = rlviz.load(tmp_path / "logs", cache=tmp_path / "store")
+        timeline = Timeline(run)
+        answer = Detail(run, timeline.scene).answer(
+            window_asked({"start": 0, "end": 0.05, "width": 900})
+        )
+        things = (run, timeline, timeline.scene, answer, *ask_everything(run))
+        assert not [leak for thing in things for leak in leaks(thing, SECRET)]
+    kept = {path.name for path in (tmp_path / "store").iterdir()}
+    remembered = {name.split("-")[1] for name in kept if "-" in name}
+    assert remembered >= {"clock", "ranges", "story", "levels", "scene", "findings"}
+    assert len(kept) == 2 + len(remembered)
+    for file in (tmp_path / "store").rglob("*"):
+        assert SECRET not in file.name
+        assert file.is_dir() or SECRET.encode() not in file.read_bytes()
+
+
+def test_no_secret_is_in_a_notebook_that_was_executed(tmp_path: Path) -> None:
+    plant(tmp_path / "logs" / "dtensor_policy_worker_0.sqlite")
+    (tmp_path / "logs" / "b.sqlite").write_bytes(b"no database, and " + SECRET.encode())
+    cells = (
+        "import rlviz",
+        "timeline = rlviz.show('logs', cache='store')",
+        "run = timeline.run; run",
+        "run.summary()",
+        "run.findings",
+        "run.reports",
+        "run.rows",
+        "run.diagnostics",
+        "run.ranges()",
+        "run.kernels()",
+        "timeline",
+        "rlviz.load('logs/b.sqlite')",
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in cells])
+    where = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=where, allow_errors=True
+    ).execute()
+    errors = [o for cell in notebook.cells for o in cell.outputs if o.output_type == "error"]
+    assert [error.ename for error in errors] == ["NotAnExport"]
+    written = nbformat.writes(notebook)
+    packed = re.findall(r'class=\\"rlviz-packed\\">([^<]+)<', written)
+    assert packed
+    pages = [gzip.decompress(base64.b64decode(one)) for one in packed]
+    assert all(page.startswith(b"<!DOCTYPE html>") for page in pages)
+    images = [base64.b64decode(one) for one in re.findall(r'"image/png": "([^"\\]+)', written)]
+    assert images
+    for content in (written.encode(), *pages, *images):
+        assert SECRET.encode() not in unpacked(content)
 
 
 def test_no_secret_is_in_what_a_notebook_gets(tmp_path: Path) -> None:
