@@ -21,7 +21,11 @@ __all__ = ["Entry", "Words", "head", "legend", "tail"]
 
 _TAG = "SIMULATED"
 _MOST_NOTES = 4
-_SHADES = {"not_captured": "not captured", "edge": "profiler edge", "no_gpu_data": "no GPU data"}
+_SHADES: dict[Literal["not_captured", "edge", "no_gpu_data"], str] = {
+    "not_captured": "not captured",
+    "edge": "profiler edge",
+    "no_gpu_data": "no GPU data",
+}
 
 
 @dataclass(frozen=True)
