@@ -99,9 +99,9 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
     for part in events.parts:
         is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
         moves = (part.kind == KERNEL) & communicates[part.name]
-        chosen = (~(is_copy | moves), moves, is_copy)
-        unions = (_only(part, these) for these in chosen)
-        parts.setdefault(part.lane, []).append(Activity(*unions, part.busy))
+        compute = _only(part, ~(is_copy | moves))
+        found = Activity(compute, _only(part, moves), _only(part, is_copy), part.busy)
+        parts.setdefault(part.lane, []).append(found)
     return {lane: Activity.together(own) for lane, own in sorted(parts.items())}
 
 
