@@ -73,7 +73,7 @@ def test_numbers_are_mapped_not_copied(tmp_path: Path) -> None:
     assert len(entry.frame("rows")["a"].to_numpy(allow_copy=False)) == 3
 
 
-@pytest.mark.parametrize("name", ["facts.json", "rows-0.npy", "rows.arrow"])
+@pytest.mark.parametrize("name", ["facts.json", "numbers.bin", "rows.arrow"])
 @pytest.mark.parametrize("harm", ["cut", "flip", "remove"])
 def test_a_damaged_entry_is_removed_and_told(tmp_path: Path, name: str, harm: str) -> None:
     store = Store(tmp_path)

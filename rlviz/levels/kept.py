@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["keep", "kept_report", "key_of", "read_through", "sketched"]
 
-_FORMAT = 2  # goes up when what is kept of a report changes
+_FORMAT = 3  # goes up when what is kept of a report changes
 _ENDS = 1 << 16
 _FRAMES = ("activity", "devices", "ranges", "marks", "collectives")
 

@@ -1,6 +1,6 @@
 """Keep frames on disk, so that what was worked out once is opened, not worked out again.
 
-An entry is a folder: columns of numbers as NumPy files, which are memory-mapped, others as Arrow
+An entry is a folder: all columns of numbers in one file, which is memory-mapped, others as Arrow
 files, and a file of facts. It is written under another name and renamed when complete: whoever is
 killed leaves no half entry.
 """
@@ -17,8 +17,9 @@ import warnings
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -28,13 +29,17 @@ from rlviz.folders import cache_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
 __all__ = ["NOT_UNDERSTOOD", "Cache", "Entry", "Store", "StoreInfo", "store_of"]
 
 Cache: TypeAlias = bool | str | Path
 """Where to keep what was worked out: in the user's store, nowhere, or in a folder."""
 
-_LAYOUT = 1  # of the folder of an entry; another number is never read
+_LAYOUT = 2  # of the folder of an entry; another number is never read
 _FACTS = "facts.json"
+_NUMBERS = "numbers.bin"
+_ALIGNED = 64
 _UNFINISHED = "unfinished-"
 _CHECKED = 1 << 16
 _WORTH_MAPPING = 1 << 18
@@ -62,13 +67,13 @@ class Entry:
         Where its files are.
     facts : dict
         What was kept besides frames.
-    frames : dict of str to list of (str, bool)
-        Columns of each frame, and which of them can be mapped.
+    frames : dict of str to list of (str, (str, int, int) or None)
+        Columns of each frame; of those that are mapped, type, place in the file and length.
     """
 
     folder: Path
     facts: dict[str, Any]
-    frames: dict[str, list[tuple[str, bool]]]
+    frames: dict[str, list[tuple[str, tuple[str, int, int] | None]]]
 
     def frame(self, name: str) -> pl.DataFrame:
         """Map a frame into memory; its numbers are not copied."""
@@ -77,10 +82,22 @@ class Entry:
         rest = pl.read_ipc(others) if others.exists() else pl.DataFrame()
         return pl.DataFrame(
             [
-                _mapped(self.folder / _numpy(name, place), column) if mapped else rest[column]
-                for place, (column, mapped) in enumerate(columns)
+                rest[column] if place is None else pl.Series(column, self._column(*place))
+                for column, place in columns
             ]
         )
+
+    def _column(self, dtype: str, first: int, count: int) -> NDArray[Any]:
+        kind = np.dtype(dtype)
+        return self._numbers[first : first + count * kind.itemsize].view(kind)
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.uint8]:
+        # One mapping an entry: each holds its file open, and a process may hold about a thousand.
+        file = self.folder / _NUMBERS
+        if file.stat().st_size < _WORTH_MAPPING:
+            return np.fromfile(file, np.uint8)
+        return np.asarray(np.memmap(file, np.uint8, mode="r"))
 
 
 def store_of(cache: Cache) -> Store | None:
@@ -252,14 +269,13 @@ class Store:
 
 
 def _write(folder: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]) -> None:
-    columns = {}
-    for name, frame in frames.items():
-        columns[name] = [(column.name, _can_be_mapped(column)) for column in frame]
-        for place, (column, mapped) in enumerate(columns[name]):
-            if mapped:
-                np.save(folder / _numpy(name, place), frame[column].to_numpy())
-        if rest := [column for column, mapped in columns[name] if not mapped]:
-            frame.select(rest).write_ipc(folder / _arrow(name), compression="uncompressed")
+    columns: dict[str, list[tuple[str, tuple[str, int, int] | None]]] = {}
+    with (folder / _NUMBERS).open("wb") as numbers:
+        for name, frame in frames.items():
+            mapped = {c.name: _append(numbers, c) for c in frame if _can_be_mapped(c)}
+            columns[name] = [(column, mapped.get(column)) for column in frame.columns]
+            if rest := [column for column in frame.columns if column not in mapped]:
+                frame.select(rest).write_ipc(folder / _arrow(name), compression="uncompressed")
     files = {file.name: [file.stat().st_size, _checksum(file)] for file in folder.iterdir()}
     text = json.dumps({"layout": _LAYOUT, "files": files, "frames": columns, "facts": facts})
     sign = zlib.crc32(text.encode())
@@ -267,19 +283,17 @@ def _write(folder: Path, frames: Mapping[str, pl.DataFrame], facts: Mapping[str,
 
 
 def _can_be_mapped(column: pl.Series) -> bool:
-    # An empty file cannot be mapped; a null has no place among numbers.
+    # A null has no place among numbers.
     return column.dtype.is_numeric() and not column.null_count() and len(column) > 0
 
 
-def _mapped(file: Path, column: str) -> pl.Series:
-    # A mapping holds its file open, and a process may hold about a thousand: the small are read.
-    large = file.stat().st_size >= _WORTH_MAPPING
-    numbers = np.load(file, mmap_mode="r" if large else None, allow_pickle=False)
-    return pl.Series(column, np.asarray(numbers))
-
-
-def _numpy(frame: str, place: int) -> str:
-    return f"{frame}-{place}.npy"
+def _append(file: BinaryIO, column: pl.Series) -> tuple[str, int, int]:
+    """Write a column behind the others; give its type, place and length."""
+    values = np.ascontiguousarray(column.to_numpy())
+    file.write(bytes(-file.tell() % _ALIGNED))
+    first = file.tell()
+    file.write(values.data)
+    return values.dtype.str, first, len(values)
 
 
 def _arrow(frame: str) -> str:
