@@ -46,7 +46,7 @@ def test_no_string_becomes_an_element_of_the_page(timeline: Timeline, tmp_path: 
     text = timeline.save(tmp_path / "page.html").read_text("utf-8")
     tags = Tags(text).found
     assert {tag for tag, _ in tags} == {
-        *("html", "head", "meta", "title", "style", "body", "div", "noscript", "script")
+        *("html", "head", "meta", "title", "style", "body", "main", "div", "noscript", "script")
     }
     assert len([tag for tag, _ in tags if tag == "script"]) == 5
     assert not [name for _, given in tags for name in given if name.startswith("on")]

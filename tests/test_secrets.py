@@ -223,6 +223,9 @@ class Rows(list[Any]):
     def fetchall(self) -> list[Any]:
         return self
 
+    def fetchone(self) -> Any:
+        return self.pop(0) if self else None
+
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[object]:
