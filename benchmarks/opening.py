@@ -153,9 +153,9 @@ def measure(folder: Path, repeats: int, *, stdlib: bool) -> str:
         kept_mb = sum(f.stat().st_size for f in store.rglob("*") if f.is_file()) / 1e6
         page_mb = opened(folder, store, "page").told["page_mb"] if events <= 1e6 else None
     whole, base = statistics.median(firsts), statistics.median(scans)
+    reports = len(list(folder.rglob("*.sqlite")))
     return (
-        f"| {len(list(folder.glob('*.sqlite')))} x {events / 1e6:g} M / "
-        f"{len(list(folder.glob('*.sqlite')))} | {base:.2f} s | {whole:.2f} s | {whole / base:.1f} "
+        f"| {reports} / {events / 1e6:g} M | {base:.2f} s | {whole:.2f} s | {whole / base:.1f} "
         f"| {f'{statistics.median(slow) / base:.1f}' if slow else ''} "
         f"| {statistics.median(o.told['open_s'] for o in again):.2f} s "
         f"| {max(peaks):,.0f} MB | {max(o.peak_mb for o in again):,.0f} MB "
@@ -172,7 +172,7 @@ def _kernels(folder: Path) -> int:
 
 
 HEAD = """\
-| reports x kernels | scan | first open | ratio | stdlib ratio | reopen | peak | peak reopened \
+| reports / kernels | scan | first open | ratio | stdlib ratio | reopen | peak | peak reopened \
 | any window: median / 95 % / worst | store | page |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
