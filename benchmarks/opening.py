@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,7 +80,9 @@ def in_process(mode: str, folder: str) -> dict[str, Any]:
         # What a machine does where the column reader refuses a file.
         vars(database)["read_integers"] = lambda *_: None
     imports, begin = time.perf_counter() - begin, time.perf_counter()
-    run = rlviz.load(folder, cache=mode != "page")
+    # In this process, for others would read with the column reader.
+    executor = ThreadPoolExecutor(1) if mode == "stdlib" else None
+    run = rlviz.load(folder, cache=mode != "page", executor=executor)
     timeline = Timeline(run)
     drawn = payload(timeline.scene)
     first, last = timeline.window
