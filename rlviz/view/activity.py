@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     UInt8 = NDArray[np.uint8]
 
-__all__ = ["draw_activity"]
+__all__ = ["colors_at_any_zoom", "draw_activity"]
 
 _COLOR_OF_ACTIVITY = np.full(256, color_code("other"))
 _COLOR_OF_ACTIVITY[: len(ACTIVITY)] = [color_code(key) for key in ACTIVITY]
@@ -32,6 +32,14 @@ _COLOR_OF_ACTIVITY[: len(ACTIVITY)] = [color_code(key) for key in ACTIVITY]
 _BARS = 20_000
 _BARS_OF_ROW = 1_500
 _LEAST_HEIGHT = 0.04
+
+
+def colors_at_any_zoom(run: ZoomableRun) -> tuple[int, ...]:
+    """Give the colours that GPU activity has at any zoom: what no bar shows now, a window may."""
+    codes = np.zeros(256, np.int64)
+    for track in run.tracks.values():
+        codes += np.bincount(track.code, minlength=256)
+    return tuple(np.unique(_COLOR_OF_ACTIVITY[np.flatnonzero(codes)]).tolist())
 
 
 def draw_activity(run: ZoomableRun, rows: Sequence[Row], view_ns: tuple[int, int]) -> Bars:

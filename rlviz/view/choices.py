@@ -128,7 +128,7 @@ def legend(scene: Scene) -> list[dict[str, str]]:
     list of dict
         `kind` (color, range, idle, or a kind of shade), `color` (CSS, may be empty), `label`.
     """
-    solid = np.unique(scene.bars.color)
+    solid = np.union1d(scene.bars.color, np.array(scene.activity, np.int32))
     bare = np.setdiff1d(scene.overlays.color[scene.overlays.shown], solid)
     outlined = [scene.colors[code] for code in bare]
     entries = [

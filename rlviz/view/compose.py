@@ -10,7 +10,7 @@ from rlviz.levels.coverage import Coverage
 from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
 from rlviz.run.trust import ReportLine, Trouble
-from rlviz.view.activity import draw_activity
+from rlviz.view.activity import colors_at_any_zoom, draw_activity
 from rlviz.view.bubbles import longest_bubbles
 from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
@@ -104,6 +104,7 @@ def _composed(run: ZoomableRun) -> Scene:
         iterations=iteration_windows(run),
         notes=notes_of(run),
         kernels=run.groups.kernels,
+        activity=colors_at_any_zoom(run),
         remarks=remarks,
         trust=trust,
         bubbles=bubbles,

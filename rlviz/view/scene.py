@@ -269,6 +269,8 @@ class Scene:
         Diagnostics worth a line below the chart.
     kernels : tuple of int
         Name codes of the kernels that take most time: each has a colour of its own.
+    activity : tuple of int
+        Colours, as codes, that activity has at any zoom; empty where that is not known.
     remarks : tuple of Remark
         Findings, worst first.
     trust : Trust or None
@@ -304,6 +306,7 @@ class Scene:
     iterations: tuple[tuple[int, float, float, bool], ...] = ()
     notes: tuple[str, ...] = ()
     kernels: tuple[int, ...] = ()
+    activity: tuple[int, ...] = ()
     remarks: tuple[Remark, ...] = ()
     trust: Trust | None = None
     headings: tuple[Heading, ...] = ()

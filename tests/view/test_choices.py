@@ -17,13 +17,15 @@ from rlviz.levels.tally import NOTHING
 from rlviz.reports.gpu_rows import GRAPH, KERNEL
 from rlviz.run.phases import ACTIVITY
 from rlviz.view.activity import draw_activity
-from rlviz.view.choices import coloring, domains, facet_of, roles
+from rlviz.view.choices import coloring, domains, facet_of, legend, roles
 from rlviz.view.compose import compose
 from rlviz.view.palette import COLORS, KERNELS, OTHER_KERNELS, color_code
 from rlviz.view.payload import payload
 from tests.view.scenes import NAMES, empty, hostile, scene
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from rlviz.levels.query import ZoomableRun
@@ -155,3 +157,13 @@ def test_findings_stand_on_the_chart_in_their_order(run: ZoomableRun) -> None:
     assert [remark.text for remark in found] == run.findings["text"].to_list()
     for remark, start_ns in zip(found, run.findings["start_ns"], strict=True):
         assert remark.left == (None if start_ns is None else start_ns / 1e9)
+
+
+def test_the_legend_holds_what_only_a_window_shows(tmp_path: Path) -> None:
+    write(tmp_path, steps=2, kernels_per_gpu=2_000)
+    run = rlviz.load(tmp_path, cache=False)
+    whole = compose(run)
+    told = {entry["label"] for entry in legend(whole) if entry["kind"] == "color"}
+    assert "communication" in told
+    shown = {int(code) for track in run.tracks.values() for code in np.unique(track.code)}
+    assert set(whole.activity) == {color_code(ACTIVITY[code]) for code in shown}
