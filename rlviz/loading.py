@@ -12,7 +12,8 @@ from tqdm.auto import tqdm
 from rlviz.errors import RlvizError, UnreadableReport
 from rlviz.levels.kept import keep, kept_report, read_through
 from rlviz.levels.store import Store, store_of
-from rlviz.pool import processors, read_in_processes
+from rlviz.pool import read_in_processes
+from rlviz.processors import processors
 from rlviz.reports.export import export_capture
 
 if TYPE_CHECKING:

@@ -17,25 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import rlviz.errors
 from rlviz.errors import RlvizError, UnreadableReport
+from rlviz.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["processors", "read_in_processes", "serve"]
+__all__ = ["read_in_processes", "serve"]
 
-_CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 _STOP_S = 5.0
-
-
-def processors() -> int:
-    """Count the processors that this process may use."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    try:
-        quota, period = _CPU_LIMIT.read_text("ascii").split()
-        limit = int(quota) / int(period)
-    except (OSError, ValueError):  # no such file, or "max"
-        return count or 1
-    return max(1, min(count or 1, round(limit)))
 
 
 def read_in_processes(

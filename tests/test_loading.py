@@ -18,7 +18,8 @@ from rlviz import loading
 from rlviz.errors import NotAnExport, UnreadableReport
 from rlviz.levels import kept
 from rlviz.levels.store import Store
-from rlviz.pool import processors, read_in_processes
+from rlviz.pool import read_in_processes
+from rlviz.processors import processors
 from tests.killed import kill_writers
 from tests.small_reports import told, write
 

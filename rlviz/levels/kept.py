@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, replace
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rlviz.reports
 from rlviz.errors import RlvizError, UnreadableReport, name_of
+from rlviz.levels.sources import digest_of
 from rlviz.levels.store import NOT_UNDERSTOOD
 from rlviz.reports.collectives import read_collectives
 from rlviz.reports.identity import ray_node
@@ -18,6 +17,8 @@ from rlviz.reports.report import Communicator, Diagnostic, Gpu, Identity, Report
 from rlviz.reports.stamp import stamp_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
 
     from rlviz.levels.store import Entry, Store
@@ -46,7 +47,9 @@ def key_of(path: Path) -> str:
     except OSError as error:
         problem = f"it cannot be opened ({error.strerror})."
         raise UnreadableReport(path, problem, "Check that the file is there.") from None
-    digest.update(f"{status.st_size} {status.st_mtime_ns} {_FORMAT} {_reader()}".encode())
+    digest.update(
+        f"{status.st_size} {status.st_mtime_ns} {_FORMAT} {digest_of(rlviz.reports)}".encode()
+    )
     return digest.hexdigest()[:32]
 
 
@@ -173,13 +176,3 @@ def _identity(facts: dict[str, Any], path: Path) -> Identity:
         schema_version=facts["schema_version"],
         simulated=facts["simulated"],
     )
-
-
-@cache
-def _reader() -> str:
-    """Tell this reader from others: what another version of it kept may be read otherwise."""
-    digest = hashlib.sha256(rlviz.__version__.encode())
-    for folder in rlviz.reports.__path__:
-        for source in sorted(Path(folder).glob("*.py")):
-            digest.update(source.read_bytes())
-    return digest.hexdigest()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import rlviz
 from rlviz.errors import RlvizError
 from rlviz.levels.codec import pack, unpack
 from rlviz.levels.kept import key_of
+from rlviz.levels.sources import digest_of
 from rlviz.levels.store import NOT_UNDERSTOOD
 from rlviz.run.memo import forgets
 
@@ -45,7 +44,7 @@ def memory_of(store: Store | None, reports: Sequence[Report], asked: Sequence[ob
     """
     if store is None or sum(_size(report) for report in reports) < _WORTH_KEEPING:
         return forgets
-    digest = hashlib.sha256(_sources().encode())
+    digest = hashlib.sha256(digest_of(rlviz).encode())
     try:
         for report in reports:
             told = key_of(report.path), report.key, report.role, str(report.path), report.stamp
@@ -70,7 +69,7 @@ class _Memory:
         entry = self._store.get(key)
         if entry is not None:
             try:
-                return self._opened(entry, classes, make)
+                return cast("T", self._opened(entry, classes))
             except NOT_UNDERSTOOD:
                 self._store.discard(key)
         value = make()
@@ -80,20 +79,8 @@ class _Memory:
         if entry is None:
             return value
         # The mapped columns replace those in memory, which can go.
-        return self._opened(entry, classes, make)
+        return cast("T", self._opened(entry, classes))
 
     @staticmethod
-    def _opened(entry: Entry, classes: Sequence[type], _like: Callable[[], T]) -> T:
-        value: T = unpack(entry.facts["value"], entry.frame, classes)
-        return value
-
-
-@cache
-def _sources() -> str:
-    """Tell this code from others: what another version worked out may be something else."""
-    digest = hashlib.sha256(rlviz.__version__.encode())
-    for folder in rlviz.__path__:
-        for suffix in ("*.py", "*.toml"):
-            for source in sorted(Path(folder).rglob(suffix)):
-                digest.update(source.read_bytes())
-    return digest.hexdigest()
+    def _opened(entry: Entry, classes: Sequence[type]) -> Any:  # noqa: ANN401  - what was made
+        return unpack(entry.facts["value"], entry.frame, classes)

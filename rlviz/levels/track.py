@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import numpy as np
 from rlviz.levels.coverage import Coverage
 from rlviz.levels.pyramid import Pyramid, level_of
 from rlviz.levels.tally import Columns, tally
+from rlviz.processors import processors
 from rlviz.run.phases import ACTIVITY
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Int32 = NDArray[np.int32]
     UInt8 = NDArray[np.uint8]
 
-__all__ = ["Track", "cores"]
+__all__ = ["Track"]
 
 # With fewer events, threads cost more than they give.
 _MANY = 500_000
@@ -72,7 +72,7 @@ class Track:
         """All levels."""
         if self.kept is not None:
             return self.kept
-        threads = cores() if len(self.start_ns) >= _MANY else 1
+        threads = processors() if len(self.start_ns) >= _MANY else 1
         return Pyramid.of(self._columns(slice(None)), self.coverage, threads)
 
     @cached_property
@@ -154,9 +154,3 @@ class Track:
         reaches = int(np.searchsorted(self.reach_ns, start_ns, side="right"))
         first = min(starts, reaches)
         return first, max(first, int(np.searchsorted(self.start_ns, end_ns, side="left")))
-
-
-def cores() -> int:
-    """Count the processors that this process may use."""
-    asked = getattr(os, "sched_getaffinity", None)
-    return len(asked(0)) if asked is not None else os.cpu_count() or 1

@@ -9,7 +9,8 @@ import numpy as np
 
 from rlviz.levels.groups import Groups, groups_of
 from rlviz.levels.pyramid import COLUMNS, Level, Pyramid
-from rlviz.levels.track import Track, cores
+from rlviz.levels.track import Track
+from rlviz.processors import processors
 from rlviz.run.intervals import union
 from rlviz.run.phases import activity_codes
 from rlviz.run.within import joined
@@ -46,7 +47,7 @@ def _make(run: Run, parts: Mapping[int, Sequence[Part]]) -> list[Track]:
         code = np.concatenate(codes) if len(own) > 1 else codes[0]
         order = _order(own)
         tracks.append(_track(row, own, order, code if order is None else code[order], groups, busy))
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         list(pool.map(lambda track: track.pyramid, tracks))
     return tracks
 

@@ -338,9 +338,13 @@ class Run:
         """Spans of each phase by lane, as of `rlviz.run.phases.phase_spans`."""
         return phase_spans(self._phases, self.events.workers)
 
-    def busy_by_row(self) -> dict[int, tuple[Int64, Int64]]:
-        """Busy spans of each row that has GPU data: what `busy` has of rows, uncut."""
-        return {row: spans for (row, _), spans in self._busy_by_row.items()}
+    def busy_by_row(
+        self, start_ns: int | None = None, end_ns: int | None = None
+    ) -> dict[int, tuple[Int64, Int64]]:
+        """Busy spans of each row that has GPU data: what `busy` has of rows, in no frame."""
+        spans = {row: own for (row, _), own in self._busy_by_row.items()}
+        cut = start_ns is not None or end_ns is not None
+        return {r: clip(*own, start_ns, end_ns) for r, own in spans.items()} if cut else spans
 
     @cached_property
     def _busy_by_lane(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:

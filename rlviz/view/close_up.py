@@ -41,12 +41,7 @@ def close_up(
     """
     start_ns, end_ns = round(window[0] * 1e9), round(window[1] * 1e9)
     start_ns, end_ns = span = start_ns, max(end_ns, start_ns + 1)
-    busy = {
-        row: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
-        for (row,), part in run.busy(by="row", start_ns=start_ns, end_ns=end_ns)
-        .partition_by("row", as_dict=True)
-        .items()
-    }
+    busy = run.busy_by_row(start_ns, end_ns)
     captured = {
         row: clip(*spans, start_ns, end_ns)
         for row, spans in captured_by_row(run.rows, run.reports).items()

@@ -55,7 +55,7 @@ def compare_scene(joined: SideBySide, iteration: int) -> Scene:
     scenes = {name: compose(run) for name, run in joined.runs.items()}
     shifts_s = {name: place.shift_ns / 1e9 for name, place in joined.places.items()}
     captured, edges = _of_rows(joined, captured_by_row), _of_rows(joined, edges_by_row)
-    rows, pools, height = place_rows(joined, _busy(joined), captured)
+    rows, pools, height = place_rows(joined, joined.busy_by_row(), captured)
     windows = [
         (start + shifts_s[name], end + shifts_s[name], partial)
         for name, scene in scenes.items()
@@ -126,7 +126,7 @@ def compare_near(joined: SideBySide, scene: Scene, window: tuple[float, float]) 
         row: clip(*spans, start_ns, end_ns)
         for row, spans in _of_rows(joined, captured_by_row).items()
     }
-    rows, _, _ = place_rows(joined, _busy(joined, start_ns, end_ns), captured)
+    rows, _, _ = place_rows(joined, joined.busy_by_row(start_ns, end_ns), captured)
     return replace(
         scene,
         rows=rows,
@@ -138,16 +138,6 @@ def compare_near(joined: SideBySide, scene: Scene, window: tuple[float, float]) 
 def _ns(window: tuple[float, float]) -> tuple[int, int]:
     start, end = round(window[0] * 1e9), round(window[1] * 1e9)
     return start, max(end, start + 1)
-
-
-def _busy(
-    joined: SideBySide, start_ns: int | None = None, end_ns: int | None = None
-) -> dict[int, Spans]:
-    busy = joined.busy(by="row", start_ns=start_ns, end_ns=end_ns)
-    return {
-        row: (part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
-        for (row,), part in busy.partition_by("row", as_dict=True).items()
-    }
 
 
 def _of_rows(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from rlviz.run.intervals import total
 from rlviz.view.legible import legible
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ def busy_in(run: Run, span: Span) -> dict[str, Any]:
         data.
     """
     start_ns, end_ns = _window(span)
-    busy = run.busy(row=_rows(span), start_ns=start_ns, end_ns=end_ns, by="row")
-    length = (pl.col("end_ns") - pl.col("start_ns")).sum() / 1e9
-    return {"busy": [list(one) for one in busy.group_by("row").agg(length).sort("row").iter_rows()]}
+    busy = {row: total(*own) for row, own in run.busy_by_row(start_ns, end_ns).items()}
+    wanted = [row for row in sorted(busy) if span.rows is None or row in span.rows]
+    return {"busy": [[row, busy[row] / 1e9] for row in wanted if busy[row]]}
 
 
 def _window(span: Span) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from rlviz.errors import RlvizError
 from rlviz.view.compose import compose
 from rlviz.view.detail import Detail
 from rlviz.view.figure import limits, window
+from rlviz.view.headline import counted
 from rlviz.view.held import DEFAULT_MB, hold
 from rlviz.view.page import page
 
@@ -348,7 +349,7 @@ class Timeline:
         reports = len(self.run.reports)
         length = scene.end_s - scene.start_s
         return (
-            f"Timeline({_count(len(scene.rows), 'row')}, {_count(reports, 'report')}, "
+            f"Timeline({counted(len(scene.rows), 'row')}, {counted(reports, 'report')}, "
             f"{length:.1f} s)"
         )
 
@@ -356,10 +357,6 @@ class Timeline:
 def in_notebook() -> bool:
     """Tell whether a cell of a notebook is running, below which a chart can be displayed."""
     return _running_cell() is not None
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _inside(start: float, end: float, first: float, last: float) -> tuple[float, float]:
