@@ -24,6 +24,8 @@ sync_api = pytest.importorskip("playwright.sync_api")
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
+    from rlviz.view.timeline import Timeline
+
 ROOT = Path(__file__).parents[2]
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -122,6 +124,20 @@ def watched_page(
     finally:
         context.close()
     assert watch.found == []
+
+
+@pytest.fixture(scope="module")
+def shared_chart(
+    browser: Browser, timeline: Timeline, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Page]:
+    """Open the saved page of a module's `timeline`, with the events that it holds."""
+    folder = tmp_path_factory.mktemp("page")
+    text = timeline.save(folder / "saved.html").read_text("utf-8")
+    with watched_page(browser, folder / "page.html", text) as opened:
+        opened.wait_for_function(
+            "() => document.querySelector('.rlviz').rlviz.detail.source !== undefined"
+        )
+        yield opened
 
 
 @pytest.fixture

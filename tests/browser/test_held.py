@@ -15,13 +15,11 @@ from rlviz.view.asked import Bucket, Window
 from rlviz.view.choices import COLOR_BY
 from rlviz.view.detail import Detail
 from rlviz.view.timeline import Timeline
-from tests.browser.conftest import settle, watched_page
+from tests.browser.conftest import settle
 from tests.browser.test_static_page import hover, lens, place, window
 from tests.view.test_detail import places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser, Page
 
     from rlviz.view.choices import ColorBy
@@ -36,16 +34,8 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
 
 
 @pytest.fixture(scope="module")
-def chart(
-    browser: Browser, timeline: Timeline, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Page]:
-    folder = tmp_path_factory.mktemp("page")
-    text = timeline.save(folder / "saved.html").read_text("utf-8")
-    with watched_page(browser, folder / "page.html", text) as opened:
-        opened.wait_for_function(
-            "() => document.querySelector('.rlviz').rlviz.detail.source !== undefined"
-        )
-        yield opened
+def chart(shared_chart: Page) -> Page:
+    return shared_chart
 
 
 def answer(chart: Page, start: float, end: float, width: int, **choice: Any) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from tests.browser.test_static_page import lens, place, window
 from tests.view.scenes import HOSTILE, hatched, hostile, scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Locator, Page
@@ -32,19 +31,6 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
     folder = tmp_path_factory.mktemp("run")
     write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=12_000)
     return Timeline(rlviz.load(folder))
-
-
-@pytest.fixture(scope="module")
-def shared_chart(
-    browser: Browser, timeline: Timeline, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Page]:
-    folder = tmp_path_factory.mktemp("page")
-    text = timeline.save(folder / "saved.html").read_text("utf-8")
-    with watched_page(browser, folder / "page.html", text) as opened:
-        opened.wait_for_function(
-            "() => document.querySelector('.rlviz').rlviz.detail.source !== undefined"
-        )
-        yield opened
 
 
 @pytest.fixture

@@ -11,14 +11,12 @@ import rlviz
 from rlviz.demo import write
 from rlviz.view.page import page
 from rlviz.view.timeline import Timeline
-from tests.browser.conftest import settle, watched_page
+from tests.browser.conftest import settle
 from tests.browser.test_static_page import hover, lens, place, window
 from tests.view.scenes import hostile, scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.browser.conftest import Opener
 
@@ -28,19 +26,6 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
     folder = tmp_path_factory.mktemp("run")
     write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=3_000)
     return Timeline(rlviz.load(folder))
-
-
-@pytest.fixture(scope="module")
-def shared_chart(
-    browser: Browser, timeline: Timeline, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Page]:
-    folder = tmp_path_factory.mktemp("page")
-    text = timeline.save(folder / "saved.html").read_text("utf-8")
-    with watched_page(browser, folder / "page.html", text) as opened:
-        opened.wait_for_function(
-            "() => document.querySelector('.rlviz').rlviz.detail.source !== undefined"
-        )
-        yield opened
 
 
 @pytest.fixture
