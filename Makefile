@@ -12,13 +12,15 @@ SOURCES := $(shell find rlviz -name '*.py' -o -name '*.js' -o -name '*.css' -o -
 SIMULATION := $(shell find rlviz/demo -name '*.py' -o -name '*.sql')
 
 .DELETE_ON_ERROR:
-.PHONY: help notebook demo executed test browser
+.PHONY: help notebook demo executed docs pictures test browser
 
 help:
 	@echo 'make notebook   install, simulate a run, open its timeline in JupyterLab'
 	@echo 'make demo       install, simulate a run, write its timeline to $(PAGE)'
 	@echo 'make executed   run the notebook on a simulated run, and keep its outputs'
-	@echo 'make test       install, check style and types, run all tests'
+	@echo 'make docs       build the documentation: site/index.html'
+	@echo 'make pictures   draw the pictures of the documentation again'
+	@echo 'make test       install, check style and types, build the documentation, run all tests'
 
 notebook: $(VENV)/.lab $(REPORTS)/truth.json
 	$(BIN)/jupyter lab $(shell [ "$$(id -u)" = 0 ] && echo --allow-root) $(NOTEBOOK)
@@ -30,12 +32,20 @@ demo: $(PAGE)
 executed: $(VENV)/.lab
 	$(BIN)/python notebooks/execute.py
 
+# Any warning is an error: a link that leads nowhere, a page that no menu shows.
+docs: $(VENV)/.test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --strict
+
+pictures: $(VENV)/.test browser
+	$(BIN)/python docs/make_pictures.py
+
 # The browser's tests come last and one at a time: they measure what the eye sees, so they need the
 # machine for themselves.
 test: $(VENV)/.test browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) docs
 	$(BIN)/pytest -m 'not browser' --numprocesses auto --maxprocesses 8
 	$(BIN)/pytest -m browser tests/browser
 
@@ -49,7 +59,7 @@ $(REPORTS)/truth.json: $(SIMULATION) | $(VENV)/.lab
 # One installation after the other: two at once in one environment get in each other's way.
 $(VENV)/.test: pyproject.toml $(VENV)/.lab
 	@echo 'Installing what the tests need.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,docs]'
 	@touch $@
 
 $(VENV)/.lab: pyproject.toml $(VENV)/.python

@@ -1,4 +1,4 @@
-"""Write ``docs/columns.md`` from what the code says: run it after a change of a column."""
+"""Write ``docs/reference/columns.md`` from what the code says: run it after a change of a column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 from rlviz.run.columns import COLUMNS
 from rlviz.run.run import Run
 
-_PAGE = Path(__file__).with_name("columns.md")
+_PAGE = Path(__file__).with_name("reference") / "columns.md"
 
 _HEAD = """\
 # Columns
@@ -50,7 +50,7 @@ _ABOUT = {
 
 
 def columns_page() -> str:
-    """Give the text of ``docs/columns.md``."""
+    """Give the text of ``docs/reference/columns.md``."""
     return _HEAD + "".join(_section(frame) for frame in COLUMNS)
 
 

@@ -121,7 +121,7 @@ def test_every_number_of_the_summary_is_compared(comparison: rlviz.Comparison) -
 
 
 def test_every_column_is_documented() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "compare.md").read_text("utf-8")
     for name in DIFFERENCES:
         assert f"| `{name}` |" in page, name
 

@@ -375,7 +375,7 @@ def test_what_is_no_window_has_no_kernels_and_no_share() -> None:
 
 
 def test_every_number_and_every_threshold_is_defined_on_its_page() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "definitions.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "definitions.md").read_text("utf-8")
     frames = ("summary", "summary_by_gpu", "gaps", "top_kernels")
     numbers = {c for frame in frames for c in COLUMNS[frame] if c.endswith(("_ns", "_s"))}
     assert {c for c in numbers - {"start_ns", "end_ns"} if f"`{c}`" not in page} == set()

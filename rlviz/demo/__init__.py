@@ -2,7 +2,7 @@
 
 `write` makes the reports of a run that never was; `Scenario` says which. Every report carries a
 mark that it is simulated. Beside them stands ``truth.json``, computed from the schedule of the run
-before any row exists (``docs/simulated-run.md`` tells its keys).
+before any row exists (docs/reference/simulated-run.md tells its keys).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One clock for all reports: the best that each of them offers, checked against the others.
 
-``docs/alignment.md`` tells how; the layers are in the order of that page.
+``docs/reference/alignment.md`` tells how; the layers are in the order of that page.
 """
 
 from __future__ import annotations

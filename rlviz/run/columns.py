@@ -242,7 +242,7 @@ COLUMNS: dict[str, dict[str, Column]] = {
     },
     "findings": {
         "rank": Column(_INT, "", "1 is the one to look at first"),
-        "kind": Column(_TEXT, "", "what it is, a word of docs/findings.md"),
+        "kind": Column(_TEXT, "", "what it is, a word of the page Findings"),
         "iteration": Column(_INT, "", "iteration that it is about; null: the whole run"),
         "row": Column(_CODE, "", "row that it is about; null: the whole pool"),
         "start_ns": Column(_INT, "ns", "where to look: start, since the run's start"),

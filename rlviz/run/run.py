@@ -269,7 +269,7 @@ class Run:
         polars.DataFrame
             Columns as ``COLUMNS["summary"]`` or ``COLUMNS["summary_by_gpu"]``; times of a pool are
             sums over its GPUs. A number that the reports cannot give is null, and
-            `diagnostics` says why. Definitions stand in docs/definitions.md.
+            `diagnostics` says why. Definitions: docs/reference/definitions.md.
         """
         if by not in ("pool", "gpu"):
             message = f"by={by!r} is none of 'pool' and 'gpu'"
@@ -296,7 +296,7 @@ class Run:
     def findings(self) -> pl.DataFrame:
         """What costs the run time, worst first, columns as ``COLUMNS["findings"]``.
 
-        Each has its number, its row and its place on the time axis; docs/findings.md defines them.
+        Each has its number, its row and its place; docs/reference/findings.md defines them.
         """
         return self.remember("findings", (), lambda: findings_frame(find(self)))
 

@@ -1,4 +1,4 @@
-"""Lengths that decide what a number counts; defined in docs/definitions.md, and nowhere else."""
+"""Lengths that decide what a number counts, as docs/reference/definitions.md has them."""
 
 from __future__ import annotations
 

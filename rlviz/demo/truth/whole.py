@@ -29,7 +29,7 @@ def truth_of(plan: Plan) -> dict[str, object]:
         "format": 1,
         "simulated": True,
         "made_by": "rlviz",
-        "definitions": "docs/simulated-run.md; all times are ns on the run clock",
+        "definitions": "docs/reference/simulated-run.md; all times are ns on the run clock",
         "scenario": {**vars(plan.scenario), "clock_skew_ms": plan.scenario.skew_ms},
         "seed": plan.scenario.seed,
         "clock": {

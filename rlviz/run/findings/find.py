@@ -41,8 +41,8 @@ def find(run: Run) -> list[Finding]:
     -------
     list of Finding
         What makes the trace incomplete comes first, for then no number can be trusted; after it
-        the others by the time they lose, but a cause before its consequences. docs/findings.md
-        says what each of them measures.
+        the others by the time they lose, but a cause before its consequences.
+        docs/reference/findings.md says what each of them measures.
     """
     found = incomplete_trace(run)
     turns = Turns(run)

@@ -26,7 +26,7 @@ class Finding:
     Parameters
     ----------
     kind : Kind
-        What it is; docs/findings.md defines each.
+        What it is; docs/reference/findings.md defines each.
     text : str
         One sentence with its numbers and the name of the row.
     lost_ns : int or None
