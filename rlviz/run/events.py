@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["Events", "Part", "lookup"]
+__all__ = ["Events", "Part", "Source", "lookup"]
 
 
 class Events:
@@ -105,6 +105,13 @@ class Events:
     def texts(self, codes: pl.Series) -> pl.Series:
         """Look codes up in `names`; null stays null."""
         return lookup(self.names, codes)
+
+    def sources(self, row: int) -> list[Source]:
+        """Give each report of each process and device that is on a row."""
+        return [
+            Source(self._reports[report], self._offsets_ns[report], pid, device, lane)
+            for report, pid, device, lane in self._places.on(row)
+        ]
 
     def _recode(self, report: Report, texts: Sequence[str]) -> pl.Series:
         codes = [self._codes.setdefault(report.spell(t), len(self._codes)) for t in texts]
@@ -208,6 +215,29 @@ class Part:
         return union(self.start_ns, self.end_ns)
 
 
+@dataclass(frozen=True)
+class Source:
+    """What of a report belongs to a lane.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    offset_ns : int
+        What turns its times into those of the run.
+    pid, device : int or None
+        The lane's process and its device; None where the export names none.
+    lane : int
+        The lane.
+    """
+
+    report: Report
+    offset_ns: int
+    pid: int | None
+    device: int | None
+    lane: int
+
+
 def _parts(
     index: int, report: Report, places: _Places, offset_ns: int, recode: pl.Series
 ) -> Iterator[Part]:
@@ -259,6 +289,11 @@ class _Places:
         self._activity = pl.DataFrame(activity, schema=columns, orient="row")
         numbers = [number for _, number in first.values()]
         self._ranges = self._activity.filter(pl.col("lane").is_in(numbers)).drop("device")
+
+    def on(self, row: int) -> Iterator[tuple[int, int | None, int | None, int]]:
+        """Give report, process, device and lane of all that is on a row."""
+        found = self._activity.filter(pl.col("row") == row).sort("lane", "report")
+        yield from found.select("report", "pid", "device", "lane").iter_rows()
 
     def of_activity(self, report: int, source: Report, frame: pl.DataFrame) -> pl.DataFrame:
         places = self._activity.filter(pl.col("report") == report).drop("report")
