@@ -15,6 +15,7 @@ from rlviz.run.intervals import union
 from rlviz.run.memo import forgets
 from rlviz.run.nesting import clear_levels, depth
 from rlviz.run.projection import project
+from rlviz.run.sources import Source
 from rlviz.run.workers import owner
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["Events", "Part", "Source", "lookup"]
+__all__ = ["Events", "Part", "lookup"]
 
 
 class Events:
@@ -213,29 +214,6 @@ class Part:
     def busy(self) -> tuple[Int64, Int64]:
         """Union of the rows."""
         return union(self.start_ns, self.end_ns)
-
-
-@dataclass(frozen=True)
-class Source:
-    """What of a report belongs to a lane.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-    offset_ns : int
-        What turns its times into those of the run.
-    pid, device : int or None
-        The lane's process and its device; None where the export names none.
-    lane : int
-        The lane.
-    """
-
-    report: Report
-    offset_ns: int
-    pid: int | None
-    device: int | None
-    lane: int
 
 
 def _parts(
