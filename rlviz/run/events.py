@@ -118,16 +118,30 @@ class Events:
         codes = [self._codes.setdefault(report.spell(t), len(self._codes)) for t in texts]
         return pl.Series(codes, dtype=pl.Int32)
 
-    def _details(self, kind: Detail) -> pl.DataFrame:
-        parts = []
+    def details(self, kind: Detail) -> Iterator[pl.DataFrame]:
+        """Read kernels, copies or graphs of one report after the other, and keep none of them.
+
+        Parameters
+        ----------
+        kind : {"kernels", "copies", "graphs"}
+            Which of them; columns as of the property of that name.
+
+        Yields
+        ------
+        polars.DataFrame
+            Those of one report, sorted. `names` has grown by the names that only they have.
+        """
         for index, report in enumerate(self._reports):
             if not report.gpu_rows:
                 continue
             frame, texts = read_details(report, kind)
             if frame is not None:
                 placed = self._places.of_activity(index, report, frame)
-                parts.append(_shift(placed, self._offsets_ns[index], self._recode(report, texts)))
-        return _sorted(kind, parts)
+                recode = self._recode(report, texts)
+                yield _sorted(kind, [_shift(placed, self._offsets_ns[index], recode)])
+
+    def _details(self, kind: Detail) -> pl.DataFrame:
+        return _sorted(kind, self.details(kind))
 
     def _annotated(self) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
         ranges = self._annotations("ranges", [report.ranges for report in self._reports])
