@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rlviz
-from rlviz.run import clock
 from tests.ranks import ALL_REDUCE, BROADCAST, MS, ends_of, rank
 from tests.small_reports import told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import polars as pl
 
 TENTH_MS = 100_000
 
@@ -91,15 +89,3 @@ def test_a_correction_by_broadcasts_below_their_bias_is_none(tmp_path: Path) -> 
     run = rlviz.load(tmp_path)
     assert methods(run) == ["utc", "utc"]
     assert run.reports["residual_median_ns"].to_list() == pytest.approx([3 * MS] * 2, abs=TENTH_MS)
-
-
-def test_a_single_host_reads_no_collectives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(report: object) -> pl.DataFrame:
-        raise AssertionError(report)
-
-    monkeypatch.setattr(clock, "read_collectives", never)
-    for number in (1, 2):
-        rank(tmp_path / f"w_{number}.sqlite", ends_of(0)[0], pid=number)
-    assert methods(rlviz.load(tmp_path)) == ["utc", "utc"]

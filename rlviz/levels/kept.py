@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import rlviz.reports
 from rlviz.errors import RlvizError, UnreadableReport, name_of
 from rlviz.levels.sources import digest_of
 from rlviz.levels.store import NOT_UNDERSTOOD
-from rlviz.reports.collectives import read_collectives
 from rlviz.reports.identity import ray_node
 from rlviz.reports.read import read_report, sketch_report
 from rlviz.reports.report import Communicator, Diagnostic, Gpu, Identity, Report, Start
@@ -104,11 +103,10 @@ def keep(store: Store, path: Path, key: str | None = None, role: str | None = No
     before = key_of(path)
     report = read_report(path, key, role)
     try:
-        report = replace(report, collectives=read_collectives(report))
         unchanged = key_of(path) == before and stamp_of(path) == report.stamp
-    except RlvizError:  # it changes while it is read: it is what was read, but nobody's copy
-        return report
-    if not unchanged:
+    except RlvizError:  # it changed while it was read
+        unchanged = False
+    if not unchanged:  # it is what was read, but nobody's copy
         return report
     frames = {name: getattr(report, name) for name in _FRAMES}
     present = {name: frame for name, frame in frames.items() if frame is not None}

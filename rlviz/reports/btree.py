@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from rlviz.reports.pages import NotPlain, PageFile, batches, leaf_cells, leaf_counts, leaves
 from rlviz.reports.records import NOT_INTEGER, NULL, decode
@@ -29,13 +30,41 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["FEW_PAGES", "THREADS", "read_blocks", "read_integers"]
+__all__ = ["FEW_PAGES", "NOTHING_MORE", "More", "read_blocks", "read_integers"]
 
 FEW_PAGES = 8
 """Up to so many pages of rows, SQL is as fast."""
 
-THREADS = 2
-"""More than two wait for each other."""
+_MOST_THREADS = 2  # more wait for each other
+
+
+def _threads() -> int:
+    # A process beside others is told how many threads polars may have there.
+    return min(_MOST_THREADS, pl.thread_pool_size())
+
+
+class More(NamedTuple):
+    """Further columns, of some rows only.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        What to read of them.
+    of : str
+        A column that tells which rows; it is read of all.
+    values : tuple of int
+        Its values in those rows.
+    """
+
+    columns: tuple[str, ...]
+    of: str
+    values: tuple[int, ...]
+
+
+NOTHING_MORE = More((), "", ())
+
+# Fewer are compared one by one sooner than looked up.
+_FEW_VALUES = 64
 
 _MEMBERSHIP = re.compile(r"(\w+) IN \((\d+(?:, \d+)*)\)")
 
@@ -83,20 +112,23 @@ def read_blocks(
     connection: sqlite3.Connection,
     table: str,
     columns: Sequence[str],
-    where: str = "",
-) -> Iterator[dict[str, Int64]]:
+    more: More = NOTHING_MORE,
+) -> Iterator[tuple[dict[str, Int64], dict[str, Int64]]]:
     """Read integer columns some thousand rows at a time, in the order of the rows.
 
     Parameters
     ----------
-    path, connection, table, columns, where
-        As for `read_integers`. It pays where few rows meet the condition: of the others no more
-        than that is read.
+    path, connection, table, columns
+        As for `read_integers`.
+    more : More
+        What to read of some of the rows besides.
 
     Yields
     ------
-    dict of str to ndarray of int64
-        The columns of some rows, as of `read_integers`; at least one row.
+    block : dict of str to ndarray of int64
+        The columns of the next rows, as of `read_integers`; at least one row.
+    chosen : dict of str to ndarray of int64
+        `columns` and further ones of those rows of the block that `more` tells.
 
     Raises
     ------
@@ -104,11 +136,8 @@ def read_blocks(
         The rest is better left to SQLite; what came before is right.
     """
     try:
-        with _opened(path, connection, table, columns, where) as (file, pages, choice):
-            for read in _decoded(file, pages, choice):
-                rows = len(next(iter(read.values())))
-                if rows:
-                    yield _by_name(choice, columns, read, rows)
+        with _opened(path, connection, table, (*columns, *more.columns)) as (file, pages, choice):
+            yield from _decoded(file, pages, _Blocks(choice.place, columns, more))
     except _ODD as error:
         raise NotPlain from error
 
@@ -118,7 +147,7 @@ _ODD = (NotPlain, IndexError, OSError, UnicodeDecodeError, sqlite3.Error)
 
 @contextmanager
 def _opened(
-    path: Path, connection: sqlite3.Connection, table: str, columns: Sequence[str], where: str
+    path: Path, connection: sqlite3.Connection, table: str, columns: Sequence[str], where: str = ""
 ) -> Iterator[tuple[PageFile, Int64, _Choice]]:
     """Open the file of a table that is worth it, with the pages of its rows."""
     layout = _layout(connection, table)
@@ -201,7 +230,8 @@ def _read(file: PageFile, pages: Int64, places: Sequence[int]) -> dict[int, Int6
     columns: dict[int, Int64] = {}
     room = done = seen = 0
     running: deque[Future[None]] = deque()
-    with ThreadPoolExecutor(THREADS) as pool:
+    threads = _threads()
+    with ThreadPoolExecutor(threads) as pool:
         for part in batches(pages):
             block = file.load(part)
             counts = leaf_counts(block)
@@ -213,7 +243,7 @@ def _read(file: PageFile, pages: Int64, places: Sequence[int]) -> dict[int, Int6
             target = {place: column[done:until] for place, column in columns.items()}
             running.append(pool.submit(_fill, block, counts, target))
             done = until
-            _finish(running, THREADS)
+            _finish(running, threads)
         _finish(running, 0)
     for column in columns.values():
         column.resize(done, refcheck=False)
@@ -232,30 +262,54 @@ def _with_room(columns: dict[int, Int64], places: Sequence[int], room: int) -> d
     return columns
 
 
-def _decoded(file: PageFile, pages: Int64, choice: _Choice) -> Iterator[dict[int, Int64]]:
+def _decoded(
+    file: PageFile, pages: Int64, wanted: _Blocks
+) -> Iterator[tuple[dict[str, Int64], dict[str, Int64]]]:
     """Decode block after block, a few of them ahead."""
-    running: deque[Future[dict[int, Int64]]] = deque()
-    with ThreadPoolExecutor(THREADS) as pool:
+    threads = _threads()
+    if threads == 1:
         for part in batches(pages):
-            running.append(pool.submit(_chosen, file.load(part), choice))
-            if len(running) > 2 * THREADS:
+            yield wanted.of(file.load(part))
+        return
+    running: deque[Future[tuple[dict[str, Int64], dict[str, Int64]]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for part in batches(pages):
+            running.append(pool.submit(wanted.of, file.load(part)))
+            if len(running) > 2 * threads:
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()
 
 
-def _chosen(block: Block, choice: _Choice) -> dict[int, Int64]:
-    cells = leaf_cells(block, leaf_counts(block))
-    if choice.only:
-        judged = np.empty(len(cells), np.int64)
-        decode(block, cells, {choice.place[choice.only]: judged})
-        if (judged == NOT_INTEGER).any():  # a fraction can equal a number
-            raise NotPlain
-        cells = cells[np.isin(judged, choice.values)]
-    columns = {place: np.empty(len(cells), np.int64) for place in choice.places}
-    if len(cells):
-        decode(block, cells, columns)
-    return columns
+class _Blocks(NamedTuple):
+    place: dict[str, int]
+    columns: Sequence[str]
+    more: More
+
+    def of(self, block: Block) -> tuple[dict[str, Int64], dict[str, Int64]]:
+        """Decode a block; of the rows that `more` is about, all columns."""
+        cells = leaf_cells(block, leaf_counts(block))
+        rows = self._decoded(block, cells, self.columns)
+        if not self.more.values:
+            return rows, {}
+        chosen = np.flatnonzero(_is_any(rows[self.more.of], self.more.values))
+        further = self._decoded(block, cells[chosen], self.more.columns)
+        return rows, {**{c: v[chosen] for c, v in rows.items()}, **further}
+
+    def _decoded(self, block: Block, cells: Int64, columns: Sequence[str]) -> dict[str, Int64]:
+        target = {self.place[c]: np.empty(len(cells), np.int64) for c in columns if c in self.place}
+        if len(cells) and target:
+            decode(block, cells, target)
+        return _by_name(self.place, columns, target, len(cells))
+
+
+def _is_any(column: Int64, values: Sequence[int]) -> NDArray[np.bool_]:
+    if len(values) > _FEW_VALUES:
+        return np.isin(column, values)
+    found = np.zeros(len(column), np.bool_)
+    for value in values:
+        found |= column == value
+    return found
 
 
 def _finish(running: deque[Future[None]], most: int) -> None:
@@ -277,13 +331,10 @@ def _named(
         for place in list(read):
             read[place] = read.pop(place)[keep]
         rows = int(keep.sum())
-    return _by_name(choice, columns, read, rows), rows
+    return _by_name(choice.place, columns, read, rows), rows
 
 
 def _by_name(
-    choice: _Choice, columns: Sequence[str], read: dict[int, Int64], rows: int
+    place: dict[str, int], columns: Sequence[str], read: dict[int, Int64], rows: int
 ) -> dict[str, Int64]:
-    return {
-        c: read[choice.place[c]] if c in choice.place else np.full(rows, NULL, np.int64)
-        for c in columns
-    }
+    return {c: read[place[c]] if c in place else np.full(rows, NULL, np.int64) for c in columns}

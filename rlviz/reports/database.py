@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.errors import NotAnExport, RlvizError, UnreadableReport
-from rlviz.reports.btree import read_blocks, read_integers
+from rlviz.reports.btree import NOTHING_MORE, read_blocks, read_integers
 from rlviz.reports.pages import NotPlain
 from rlviz.reports.records import NOT_INTEGER, NULL
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from rlviz.reports.btree import More
 
     Int64 = NDArray[np.int64]
 
@@ -94,28 +96,50 @@ class Database:
         split = {c: np.concatenate([_NONE, *(part[c] for part in parts)]) for c in columns}
         return split, sum(len(part[columns[0]]) for part in parts)
 
-    def blocks(
-        self, table: str, columns: Sequence[str], where: str = ""
-    ) -> Iterator[dict[str, Int64]]:
+    def blocks(self, table: str, columns: Sequence[str]) -> Iterator[dict[str, Int64]]:
         """Read integer columns as `integers` does, but some rows at a time.
 
-        Of many rows no more is in memory than a block. Meant for conditions that few rows meet.
+        Of many rows no more is in memory than a block.
 
         Yields
         ------
         dict of str to ndarray of int64
             The columns of the next rows; at least one row.
         """
+        return (block for block, _ in self.blocks_and(table, columns, NOTHING_MORE))
+
+    def blocks_and(
+        self, table: str, columns: Sequence[str], more: More
+    ) -> Iterator[tuple[dict[str, Int64], dict[str, Int64]]]:
+        """Read as `blocks` does, and of some rows further columns.
+
+        Parameters
+        ----------
+        table, columns
+            As for `integers`.
+        more : More
+            What to read of which rows.
+
+        Yields
+        ------
+        block : dict of str to ndarray of int64
+            As of `blocks`.
+        chosen : dict of str to ndarray of int64
+            `columns` and further ones of those rows of the block that `more` tells.
+        """
         done = 0
         try:
-            for block in read_blocks(self.path, self.connection, table, columns, where):
+            for block, chosen in read_blocks(self.path, self.connection, table, columns, more):
                 done += len(block[columns[0]])
-                yield block
+                yield block, chosen
         except NotPlain:
-            yield from self._selected(table, columns, where, done)
+            for read in self._selected(table, (*columns, *more.columns), done=done):
+                these = np.isin(read[more.of], more.values) if more.values else None
+                chosen = {} if these is None else {c: v[these] for c, v in read.items()}
+                yield {c: read[c] for c in columns}, chosen
 
     def _selected(
-        self, table: str, columns: Sequence[str], where: str, done: int = 0
+        self, table: str, columns: Sequence[str], where: str = "", done: int = 0
     ) -> Iterator[dict[str, Int64]]:
         """Read through SQL, without the rows that are `done`."""
         # typeof() costs a tenth of the read and spares every reader after it odd values.

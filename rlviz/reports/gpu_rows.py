@@ -6,12 +6,14 @@ What else a kernel or copy has (stream, bytes, launch) is read when somebody ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from rlviz.reports.activity import DIRECTIONS, REQUIRED, faults_of
+from rlviz.reports.btree import NOTHING_MORE
+from rlviz.reports.collectives import Collectives
 from rlviz.reports.database import NOT_INTEGER, NULL
 from rlviz.reports.lean import LeanRows
 from rlviz.reports.table import UNNAMED, Faults, missing_columns
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     Int32 = NDArray[np.int32]
     Columns = dict[str, Int64]
 
-__all__ = ["GRAPH", "KERNEL", "MEMCPY", "MEMSET", "first_device", "read_gpu_rows"]
+__all__ = ["GRAPH", "KERNEL", "MEMCPY", "MEMSET", "GpuRows", "first_device", "read_gpu_rows"]
 
 KERNEL, MEMCPY, MEMSET, GRAPH = range(4)
 """Values of the column `kind`."""
@@ -38,39 +40,53 @@ _PREFIX = "CUPTI_ACTIVITY_KIND_"
 _COMMON = ("start", "end", "globalPid", "deviceId")
 
 
-def read_gpu_rows(
-    database: Database, names: Names, window: Window, found: list[Diagnostic]
-) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
-    """Read kernels, copies, sets and graph launches; (None, None) when no table of them is there.
+class GpuRows(NamedTuple):
+    """What a report tells of its GPUs.
 
-    Returns
-    -------
+    Parameters
+    ----------
     activity : polars.DataFrame or None
         start, end (ns on the report's clock), name (code of the short name), kind; sorted by
         process, device, start.
     devices : polars.DataFrame or None
         pid (null when not recorded), device, rows: so many rows of `activity` belong to it, in
         this order.
+    collectives : polars.DataFrame or None
+        Kernels that communicate, as of `rlviz.reports.collectives`; None: not read.
     """
+
+    activity: pl.DataFrame | None
+    devices: pl.DataFrame | None
+    collectives: pl.DataFrame | None
+
+
+def read_gpu_rows(
+    database: Database, names: Names, window: Window, found: list[Diagnostic]
+) -> GpuRows:
+    """Read kernels, copies, sets and graph launches; without frames where no table is there."""
     tables: tuple[tuple[int, str, tuple[str, ...], Callable[[Names, Columns], Int32]], ...] = (
         (KERNEL, "KERNEL", ("shortName", "demangledName"), _kernel_names),
         (MEMCPY, "MEMCPY", ("copyKind",), _copy_names),
         (MEMSET, "MEMSET", (), _set_names),
         (GRAPH, "GRAPH_TRACE", ("graphId",), _graph_names),
     )
-    lean, there = LeanRows(), False
+    lean, there, collectives = LeanRows(), False, Collectives(database)
     for kind, suffix, extra, name in tables:
         table = _PREFIX + suffix
         if missing_columns(database, table, REQUIRED, found):
             continue
         there, faults = True, Faults(table, 0)
-        for columns in database.blocks(table, (*_COMMON, *extra)):
+        more = collectives.more if kind == KERNEL else NOTHING_MORE
+        for columns, communicating in database.blocks_and(table, (*_COMMON, *extra), more):
             own = faults_of(table, columns, len(columns["start"]), window)
             faults.include(own)
             good = columns if own.good.all() else {c: v[own.good] for c, v in columns.items()}
             lean.add(kind, good, name(names, good))
+            if communicating:
+                collectives.add(communicating, window)
         found += faults.diagnostics()
-    return lean.finish() if there else (None, None)
+    activity, devices = lean.finish() if there else (None, None)
+    return GpuRows(activity, devices, collectives.frame())
 
 
 def first_device(database: Database) -> pl.DataFrame | None:

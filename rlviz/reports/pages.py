@@ -84,7 +84,7 @@ class PageFile:
         """
         if pages.min() < 1 or pages.max() > self.count:
             raise NotPlain
-        ordered = np.unique(pages)
+        ordered = pages if (pages[1:] > pages[:-1]).all() else np.unique(pages)
         breaks = np.flatnonzero(np.diff(ordered) > _GAP)
         first = ordered[np.concatenate(([0], breaks + 1))]
         length = ordered[np.concatenate((breaks, [-1]))] + 1 - first

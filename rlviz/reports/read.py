@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rlviz.errors import NotAnExport, UnreadableReport, name_of
 from rlviz.reports.activity import read_copies, read_graphs, read_kernels
 from rlviz.reports.database import Database, open_database
-from rlviz.reports.gpu_rows import GRAPH, first_device, read_gpu_rows
+from rlviz.reports.gpu_rows import GRAPH, GpuRows, first_device, read_gpu_rows
 from rlviz.reports.identity import read_identity, read_start
 from rlviz.reports.nvtx import read_nvtx
 from rlviz.reports.report import Diagnostic, Report
@@ -82,12 +82,12 @@ def _read(path: Path, key: str | None, role: str | None, *, gpu_rows: bool) -> R
         names = Names(database)
         found: list[Diagnostic] = []
         if gpu_rows:
-            activity, devices = read_gpu_rows(database, names, window, found)
+            rows = read_gpu_rows(database, names, window, found)
         else:
-            activity, devices = None, first_device(database)
+            rows = GpuRows(None, first_device(database), None)
         ranges, marks = read_nvtx(database, names, window, found)
         if gpu_rows:
-            found += _absences(database, activity, ranges)
+            found += _absences(database, rows.activity, ranges)
         if start.utc_ns is None:
             found.append(
                 Diagnostic(
@@ -105,12 +105,13 @@ def _read(path: Path, key: str | None, role: str | None, *, gpu_rows: bool) -> R
             start=start,
             identity=read_identity(database),
             names=names.texts,
-            activity=activity,
-            devices=devices,
+            activity=rows.activity,
+            devices=rows.devices,
+            collectives=rows.collectives,
             ranges=ranges,
             marks=marks,
             diagnostics=tuple(found),
-            unread=not gpu_rows and devices is not None,
+            unread=not gpu_rows and rows.devices is not None,
         )
 
 

@@ -158,7 +158,7 @@ class Report:
     devices : polars.DataFrame or None
         Whose the rows of `activity` are, as of `rlviz.reports.gpu_rows`.
     collectives : polars.DataFrame or None
-        As of `rlviz.reports.collectives.read_collectives`; None: they are not read yet.
+        As of `rlviz.reports.collectives`; None: GPU rows are not read yet.
     unread : bool
         It has GPU rows, and they are not read yet: `activity` is None.
     spell : callable

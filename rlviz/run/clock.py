@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.errors import RlvizError
-from rlviz.reports.collectives import read_collectives
 from rlviz.run.base_clocks import base_clocks
 from rlviz.run.clock_words import describe, tell, tell_drifts, tell_pauses
 from rlviz.run.collectives import KINDS, TOGETHER, series_of
@@ -174,11 +172,8 @@ def _parties(reports: Sequence[Report], bases: Sequence[BaseClock]) -> list[Part
     for base in bases:
         series: dict[str, list[Series]] = {kind.name: [] for kind in KINDS}
         for index in base.reports:
-            if not reports[index].gpu_rows:
-                continue
-            try:
-                collectives = read_collectives(reports[index])
-            except RlvizError:  # it could be read a moment ago: then it aligns as without any
+            collectives = reports[index].collectives
+            if collectives is None:
                 continue
             start = base.start_ns[index]
             window = start, start + _length(reports[index])

@@ -95,7 +95,7 @@ def series_of(
     report : int
         Index of the report.
     collectives : polars.DataFrame
-        As of `rlviz.reports.collectives.read_collectives`.
+        As of `rlviz.reports.collectives`.
     base_ns : int
         What turns its times into those of the clock to be judged.
     window_ns : (int, int)
