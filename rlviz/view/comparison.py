@@ -65,6 +65,8 @@ class Comparison(Timeline):
     >>> comparison.save("before-after.png", iteration=5)  # doctest: +SKIP
     """
 
+    _suffixes = (".html", ".png", ".svg", ".pdf")
+
     def __init__(
         self, runs: Mapping[str, ZoomableRun], iteration: int | Literal["mean"] | None = None
     ) -> None:

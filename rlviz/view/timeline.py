@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import secrets
 import sys
 import warnings
@@ -12,14 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlviz.errors import RlvizError
+from rlviz.out.perfetto import write_trace
 from rlviz.view.compose import compose
 from rlviz.view.detail import Detail
 from rlviz.view.figure import limits, window
 from rlviz.view.headline import counted
 from rlviz.view.held import DEFAULT_MB, hold
 from rlviz.view.page import page
+from rlviz.whole import whole_file
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
     import polars as pl
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Timeline", "in_notebook"]
 
 _FIGURES: dict[str, Format] = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
-_SUFFIXES = (".html", *_FIGURES)
+_TRACE = ".pftrace"
 # What `save` is given for a page: it holds the whole run, and its reader chooses the rest.
 _PAGE = {"theme": "light", "caption": True}
 
@@ -64,6 +66,8 @@ class Timeline:
     >>> timeline.zoom(start_s=30, end_s=45)  # doctest: +SKIP
     >>> timeline.save("run.html")  # doctest: +SKIP
     """
+
+    _suffixes: tuple[str, ...] = (".html", *_FIGURES, _TRACE)
 
     def __init__(self, run: ZoomableRun) -> None:
         self.run = run
@@ -145,6 +149,7 @@ class Timeline:
         path : str or Path
             ``x.html``: the whole run as one page that opens offline and zooms without a kernel;
             of the options it takes only `detail`. ``x.png``, ``x.svg``, ``x.pdf``: a figure.
+            ``x.pftrace``: the whole run for Perfetto, every event; it takes no options.
         iteration : int, optional
             The iteration to draw, with its numbers.
         window : (float, float), optional
@@ -186,24 +191,30 @@ class Timeline:
         """
         path = Path(path).expanduser()
         suffix = path.suffix.lower()
-        if suffix not in _SUFFIXES:
+        if suffix not in self._suffixes:
             raise RlvizError(
                 path,
                 f"cannot save as {path.suffix or 'a file without a suffix'!s}.",
-                f"Supported: {', '.join(_SUFFIXES)}.",
+                f"Supported: {', '.join(self._suffixes)}.",
             )
         look: dict[str, Any] = {"rows": rows, "width": width, "height": height, "title": title}
         look |= {"theme": theme, "caption": caption}
-        if suffix == ".html":
+        if suffix in (".html", _TRACE):
             given = {**look, "iteration": iteration, "window": window}
             _refuse(path, [name for name, one in given.items() if one != _PAGE.get(name)])
+        if suffix != ".html" and detail is not True:
+            msg = f"{path.name}: only a page takes detail"
+            raise ValueError(msg)
+        if suffix == _TRACE:
+            with whole_file(path) as file:
+                write_trace(self.run, file.write)
+            return path
+        if suffix == ".html":
             data = page(self.scene, held=self._held(detail)).encode()
         else:
-            if detail is not True:
-                msg = f"{path.name}: only a page takes detail"
-                raise ValueError(msg)
             data = self._still(_FIGURES[suffix], window, iteration, look)
-        _replace(path, data)
+        with whole_file(path) as file:
+            file.write(data)
         return path
 
     def _held(self, detail: bool | float) -> Held | None:
@@ -378,18 +389,6 @@ def _running_cell() -> int | None:
 
 def _refuse(path: Path, names: list[str]) -> None:
     if names:
-        msg = f"{path.name}: a page shows the whole run and takes no {', '.join(names)}"
+        kind = "trace" if path.suffix.lower() == _TRACE else "page"
+        msg = f"{path.name}: a {kind} shows the whole run and takes no {', '.join(names)}"
         raise ValueError(msg)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write `data` to `path` whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise RlvizError(path, f"cannot be written: {reason}.") from error
-    finally:
-        beside.unlink(missing_ok=True)
