@@ -37,6 +37,14 @@ _ABOUT = {
         "that is asked for. A lane without GPU data has no rows here: its busy time is unknown, "
         "not 0."
     ),
+    "calls": (
+        "A row per CUDA call of the threads behind a row of the chart. Read from the reports when "
+        "it is asked for; a report without calls has none here."
+    ),
+    "launch_bound": (
+        "A row per [launch-bound stretch](definitions.md#launch-bound). A row of the chart whose "
+        "report has no CUDA calls has none here: whether it is launch-bound is unknown."
+    ),
     "phases": "A row per phase of a worker: what its ranges say that it did.",
     "iterations": "A row per iteration, one window for both pools.",
     "findings": (

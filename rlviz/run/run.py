@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import polars as pl
 
-from rlviz.run.columns import schema
+from rlviz.run.columns import empty, schema
+from rlviz.run.cpu import WithCpuSide
 from rlviz.run.findings import find, findings_frame
 from rlviz.run.intervals import clip, union
 from rlviz.run.memo import forgets
@@ -41,7 +42,7 @@ T = TypeVar("T")
 _SUMMARIES = {"pool": (summary, "summary"), "gpu": (summary_by_gpu, "summary_by_gpu")}
 
 
-class Run:
+class Run(WithCpuSide):
     """One RL run, read from the reports of its workers. Made by `rlviz.load`.
 
     Attributes
@@ -229,8 +230,7 @@ class Run:
                     )
                 )
         columns = list(schema("busy"))
-        empty = pl.DataFrame(schema=schema("busy"))
-        return pl.concat([empty, *(part.select(columns) for part in parts)])
+        return pl.concat([empty("busy"), *(part.select(columns) for part in parts)])
 
     @cached_property
     def diagnostics(self) -> pl.DataFrame:
