@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +13,11 @@ from rlviz.levels.fresh import fresh_strips
 from rlviz.levels.groups import groups_of
 from rlviz.levels.strip import Strip
 from rlviz.levels.tracks import tracks_of
+from rlviz.run.frames import write_frames
 from rlviz.run.run import Run
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
@@ -61,6 +64,33 @@ class View:
 
 class ZoomableRun(Run):
     """A run that can be looked at in any window; what `rlviz.load` gives."""
+
+    def to_parquet(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the frames of the run to a folder, a Parquet file each: all of them or none.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where to: a new or an empty folder, or one with an earlier export, which is replaced.
+
+        Returns
+        -------
+        list of Path
+            The files: reports, rows, kernels, copies, graphs, ranges, marks, phases, iterations,
+            summary, summary_by_gpu, gaps, findings and diagnostics.
+
+        Raises
+        ------
+        RlvizError
+            The folder cannot be written, it holds something else, or a report is not there any
+            more; a folder that was there is then as it was.
+
+        Examples
+        --------
+        >>> run.to_parquet("frames")  # doctest: +SKIP
+        >>> pl.read_parquet("frames/summary.parquet")  # doctest: +SKIP
+        """
+        return write_frames(self, Path(folder).expanduser())
 
     @cached_property
     def tracks(self) -> dict[int, Track]:

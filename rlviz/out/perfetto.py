@@ -185,8 +185,8 @@ def _write_ranges(run: ZoomableRun, tracks: Tracks, lanes: dict[int, int]) -> No
     apart = ranges.filter(~pl.col("push_pop")).sort("lane", "start_ns", maintain_order=True)
     for (lane,), frame in apart.group_by(["lane"], maintain_order=True):
         place = _Place(("start/end", lane), "NVTX: start/end ranges", lanes[_whole(lane)])
-        named = frame.with_columns(texts(frame["name"]), _domain(run, frame))
-        _write_spans(tracks, named, place, "nvtx")
+        spans = frame.with_columns(texts(frame["name"]), _domain(run, frame))
+        _write_spans(tracks, spans, place, "nvtx")
 
 
 def _domain(run: ZoomableRun, ranges: pl.DataFrame) -> pl.Series:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from rlviz.out.packets import BEGIN, END, INSTANT, event_packets, interned, track_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    import polars as pl
     from numpy.typing import NDArray
 
     Int64 = NDArray[np.int64]
@@ -89,9 +89,8 @@ class Tracks:
         names, new_names = self._known["name"].of(name)
         categories, new_categories = self._known["category"].of(category)
         if full_name is None:
-            full_names, new_full_names = np.zeros(len(time_ns), np.int64), []
-        else:
-            full_names, new_full_names = self._known["full_name"].of(full_name)
+            full_name = pl.repeat(None, len(time_ns), dtype=pl.String, eager=True)
+        full_names, new_full_names = self._known["full_name"].of(full_name)
         self._write(interned(new_names, new_categories, new_full_names))
         time = time_ns + self._base_ns
         for encoded in event_packets(time, kind, track, names, categories, full_names):
@@ -114,10 +113,9 @@ class _Numbers:
         first = len(self._of) + 1
         self._of |= {one: first + place for place, one in enumerate(new)}
         numbers = [self._of[one] for one in different]
-        # `replace_strict` of nothing has no type.
         if not numbers:
             return np.zeros(len(texts), np.int64), []
-        found = texts.replace_strict(different, numbers, default=0).cast(int)
+        found = texts.replace_strict(different, numbers, default=0, return_dtype=pl.Int64)
         return found.to_numpy(), [(self._of[one], one) for one in new]
 
 
