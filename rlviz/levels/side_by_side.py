@@ -107,6 +107,8 @@ class SideBySide(ZoomableRun):
                     name=recode.to_numpy()[track.name],
                     groups=self.groups,
                     busy=(track.busy[0] + place.shift_ns, track.busy[1] + place.shift_ns),
+                    # Levels have buckets on edges of a clock, and codes of names.
+                    kept=None,
                 )
         return found
 
