@@ -1,4 +1,4 @@
-"""The command line: ``rlviz demo``, ``rlviz check``, ``rlviz export`` and ``rlviz compare``."""
+"""The command line: ``rlviz demo``, ``rlviz check``, and the commands of the modules beside it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import typer
 
 from rlviz.cli_cache import cache
 from rlviz.cli_figures import compare, export
+from rlviz.cli_sqlite import to_sqlite
+from rlviz.cli_summary import summary
+from rlviz.tables import cell, print_table, table
 from rlviz.terminal import (
     FAILED,
-    LONGEST,
     Ranks,
     Reports,
     Roles,
@@ -22,6 +24,7 @@ from rlviz.terminal import (
     count,
     errors_told,
     load_run,
+    put,
     tell,
 )
 
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-_WIDE = 100_000
 _REPORT = {
     "report": "report",
     "role": "role",
@@ -56,8 +58,9 @@ app = typer.Typer(
     add_completion=False,
     # A traceback with local variables would print what stands in a report.
     pretty_exceptions_show_locals=False,
+    epilog="Exit status of all commands: 0 done, 2 not done or a wrong command; check has 1 for "
+    "warnings. Standard output has the result and nothing else.",
 )
-app.add_typer(cache, name="cache")
 
 
 def main() -> None:
@@ -79,7 +82,7 @@ def _start(
     if version:
         from rlviz import __version__
 
-        typer.echo(__version__)
+        put(__version__)
         raise typer.Exit
 
 
@@ -167,19 +170,22 @@ def check(reports: Reports, steps: Steps = None, ranks: Ranks = None, roles: Rol
 
     tell(_summary(run))
     tell(trust_line(run))
-    _print(_reports_table(run.reports))
+    print_table(_reports_table(run.reports))
     severities = run.diagnostics["severity"].to_list()
     if severities:
         tell("")
-        _print(_diagnostics_table(run.diagnostics))
+        print_table(_diagnostics_table(run.diagnostics))
     if "error" in severities:
         raise typer.Exit(FAILED)
     if "warning" in severities:
         raise typer.Exit(1)
 
 
+app.command()(summary)
 app.command()(export)
 app.command()(compare)
+app.command()(to_sqlite)
+app.add_typer(cache, name="cache")
 
 
 def _skew(given: Iterable[str]) -> float | dict[str, float]:
@@ -220,49 +226,17 @@ def _reports_table(reports: pl.DataFrame) -> Table:
     # A column that says nothing takes the room of those that do.
     checked = any(line.residual for line in lines)
     kept = [name for name in _REPORT if checked or name not in ("residual", "anchors")]
-    table = _table(*(_REPORT[name] for name in kept))
-    for column in table.columns:
-        column.justify = "right" if column.header in _NUMBERS else "left"
+    made = table(*(_REPORT[name] for name in kept), numbers=_NUMBERS)
     for line in lines:
-        table.add_row(*(_cell(getattr(line, name)) for name in kept))
-    return table
+        made.add_row(*(cell(getattr(line, name)) for name in kept))
+    return made
 
 
 def _diagnostics_table(diagnostics: pl.DataFrame) -> Table:
     from rlviz.run.trust import troubles
 
-    table = _table("severity", "report", "kind", "message")
+    made = table("severity", "report", "kind", "message")
     styles = {"error": "red", "warning": "yellow"}
     for trouble in troubles(diagnostics):
-        table.add_row(*map(_cell, trouble), style=styles.get(trouble.severity))
-    return table
-
-
-def _table(*columns: str) -> Table:
-    from rich.table import Table
-
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    # Only a terminal has a width to keep to; there, the last column gives way.
-    for column in table.columns[:-1]:
-        column.no_wrap = column.header != "report"
-    return table
-
-
-def _cell(value: object) -> str:
-    from rich.markup import escape
-
-    from rlviz.view.legible import legible
-
-    text = "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-    return escape(legible(text, LONGEST))
-
-
-def _print(table: Table) -> None:
-    from rich.console import Console
-
-    console = Console(emoji=False, highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDE
-    with console.capture() as printed:
-        console.print(table)
-    typer.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
+        made.add_row(*map(cell, trouble), style=styles.get(trouble.severity))
+    return made

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from rlviz.terminal import count, tell
+
 __all__ = ["cache"]
 
 cache = typer.Typer(help="What rlviz keeps of reports that it read.", no_args_is_help=True)
@@ -18,10 +20,9 @@ def info() -> None:
     from rlviz.levels.store import Store
 
     told = Store().info()
-    typer.echo(written(told.folder))
-    count = f"{told.entries} {'report' if told.entries == 1 else 'reports'}"
+    tell(written(told.folder))
     size, most = told.size_bytes / _MIB, told.most_bytes / _MIB
-    typer.echo(f"{count}, {size:.1f} MiB of at most {most:.0f} MiB")
+    tell(f"{count(told.entries, 'report')}, {size:.1f} MiB of at most {most:.0f} MiB")
 
 
 @cache.command()
@@ -29,4 +30,4 @@ def clear() -> None:
     """Remove all that is kept; reports are read again when they are needed."""
     from rlviz.levels.store import Store
 
-    typer.echo(f"{Store().clear() / _MIB:.1f} MiB freed")
+    tell(f"{Store().clear() / _MIB:.1f} MiB freed")

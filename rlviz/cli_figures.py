@@ -14,24 +14,23 @@ from rlviz.terminal import (
     Reports,
     Roles,
     Steps,
-    count,
     errors_told,
     load_run,
     tell,
+    tell_troubles,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
-    from rlviz.run.run import Run
     from rlviz.view.timeline import Timeline
 
 __all__ = ["compare", "export"]
 
 _INCHES = {"mm": 1 / 25.4, "cm": 1 / 2.54, "in": 1.0, "": 1.0}
-_PAGE = ".html"
+_PAGE, _TRACE = ".html", ".pftrace"
 
 Named = Annotated[
     list[str],
@@ -41,13 +40,27 @@ Named = Annotated[
         show_default=False,
     ),
 ]
-_OUTPUT: dict[str, Any] = {
-    "metavar": "FILE",
-    "help": "File to write: .html is a page, .png, .svg and .pdf are figures. Can be repeated.",
-    "show_default": False,
-}
-Output = Annotated[list[Path], typer.Option("--output", "-o", **_OUTPUT)]
-OptionalOutput = Annotated[list[Path] | None, typer.Option("--output", "-o", **_OUTPUT)]
+_FILES = ".html is a page, .png, .svg and .pdf are figures"
+Output = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help=f"File to write: {_FILES}, .pftrace is a trace for Perfetto. Can be repeated.",
+        show_default=False,
+    ),
+]
+ComparedOutput = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help=f"File to write: {_FILES}. Can be repeated.",
+        show_default=False,
+    ),
+]
 Window = Annotated[
     str | None,
     typer.Option(metavar="START,END", help="Part to draw, in seconds of the time axis (figures)."),
@@ -80,7 +93,15 @@ Detail = Annotated[
 
 def export(
     reports: Reports,
-    output: Output,
+    output: Output = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write all frames of the run to this folder too, a Parquet file each.",
+            show_default=False,
+        ),
+    ] = None,
     iteration: Annotated[
         int | None, typer.Option(help="Iteration to draw, with its numbers (figures).")
     ] = None,
@@ -99,26 +120,32 @@ def export(
     ranks: Ranks = None,
     roles: Roles = None,
 ) -> None:
-    """Write the timeline of a run: a page that opens offline in any browser, or a figure.
+    """Write the timeline of a run: a page that opens offline in any browser, a figure, a trace.
 
-    Exit status: 0 the file is written, even where some reports could not be read, which standard
-    error tells then; 2 it is not.
+    Each file that is written is named on standard output.
+
+    Exit status: 0 all is written, even where some reports could not be read, which standard error
+    tells then; 2 it is not, or the command is wrong.
     """
+    if not output and parquet is None:
+        message = "name a file to write: --output timeline.html"
+        raise typer.BadParameter(message)
     look = _look(window, rows, width, height, theme, title, caption=caption)
     look |= {"iteration": iteration}
     with errors_told(), _values_told():
         run = load_run(reports, anonymize=anonymize, steps=steps, ranks=ranks, roles=roles)
         from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
-        written = list(_saved(Timeline(run), output, look, _detail(detail)))
-    _tell_troubles({"": run})
+        written = list(_saved(Timeline(run), output or (), look, _detail(detail)))
+        written += run.to_parquet(parquet) if parquet is not None else []
+    tell_troubles({"": run})
     for path in written:
         tell(str(path))
 
 
 def compare(
     runs: Named,
-    output: OptionalOutput = None,
+    output: ComparedOutput = None,
     iteration: Annotated[
         str | None,
         typer.Option(
@@ -141,7 +168,7 @@ def compare(
     Without a file to write, the differences of all numbers are printed.
 
     Exit status: 0 the runs are compared, even where some reports could not be read, which standard
-    error tells then; 2 they are not.
+    error tells then; 2 they are not, or the command is wrong.
     """
     named, chosen = _named(runs), _chosen(iteration)
     look = _look(window, rows, width, height, theme, title, caption=caption)
@@ -152,7 +179,7 @@ def compare(
         comparison = Comparison(loaded, chosen)
         written = list(_saved(comparison, output or (), look, _detail(detail)))
         told = comparison.scene.subtitle
-    _tell_troubles(loaded)
+    tell_troubles(loaded)
     if not written:
         tell(told)
         tell("")
@@ -165,15 +192,13 @@ def compare(
 def _saved(
     timeline: Timeline, outputs: Sequence[Path], look: dict[str, Any], detail: bool | float
 ) -> Iterator[Path]:
-    """Write files; what only figures take is for the figures, where there are any."""
-    of_figures = any(path.suffix.lower() != _PAGE for path in outputs)
-    for path in outputs:
-        if path.suffix.lower() == _PAGE:
-            yield timeline.save(path, detail=detail, **({} if of_figures else look))
-        elif any(other.suffix.lower() == _PAGE for other in outputs):
-            yield timeline.save(path, **look)
-        else:
-            yield timeline.save(path, detail=detail, **look)
+    """Write files; what only figures, or only pages, take is for them where there are any."""
+    kinds = [path.suffix.lower() for path in outputs]
+    figures, pages = set(kinds) - {_PAGE, _TRACE}, {_PAGE} & set(kinds)
+    for path, kind in zip(outputs, kinds, strict=True):
+        given = look if kind in figures or not figures else {}
+        of_page: dict[str, Any] = {"detail": detail} if kind in pages or not pages else {}
+        yield timeline.save(path, **given, **of_page)
 
 
 def _look(
@@ -264,16 +289,6 @@ def _values_told() -> Iterator[None]:
     except ValueError as error:
         tell(str(error), err=True)
         raise typer.Exit(FAILED) from None
-
-
-def _tell_troubles(runs: Mapping[str, Run]) -> None:
-    for name, run in runs.items():
-        troubles = run.diagnostics["severity"].to_list()
-        counts = [count(troubles.count(kind), kind) for kind in ("error", "warning")]
-        told = ", ".join(one for one in counts if not one.startswith("0 "))
-        if told:
-            of_run = f"{name}: " if name else ""
-            tell(f"{of_run}{told}: rlviz check tells which.", err=True)
 
 
 def _lines(differences: pl.DataFrame) -> Iterator[str]:

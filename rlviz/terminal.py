@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rlviz.levels.query import ZoomableRun
+    from rlviz.run.run import Run
 
 __all__ = [
     "FAILED",
@@ -24,7 +26,10 @@ __all__ = [
     "count",
     "errors_told",
     "load_run",
+    "on_terminal",
+    "put",
     "tell",
+    "tell_troubles",
 ]
 
 FAILED = 2
@@ -127,7 +132,34 @@ def tell(text: str, *, err: bool = False) -> None:
     from rlviz.view.legible import legible
 
     lines = text.split("\n")
-    typer.echo("\n".join(legible(line, LONGEST) for line in lines), err=err)
+    put("\n".join(legible(line, LONGEST) for line in lines), err=err)
+
+
+def put(text: str, *, err: bool = False) -> None:
+    """Print text as it is; whoever has read enough of it ends the command."""
+    try:
+        typer.echo(text, err=err)
+    except BrokenPipeError:
+        # What is still to be flushed would fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
+        raise typer.Exit from None
+
+
+def on_terminal() -> bool:
+    """Tell whether a person reads what is told beside the result."""
+    return sys.stderr.isatty()
+
+
+def tell_troubles(runs: Mapping[str, Run]) -> None:
+    """Count what is wrong with runs, on standard error; in a log only errors are told."""
+    kinds = ("error", "warning") if on_terminal() else ("error",)
+    for name, run in runs.items():
+        troubles = run.diagnostics["severity"].to_list()
+        counts = [count(troubles.count(kind), kind) for kind in kinds]
+        told = ", ".join(one for one in counts if not one.startswith("0 "))
+        if told:
+            of_run = f"{name}: " if name else ""
+            tell(f"{of_run}{told}: rlviz check tells which.", err=True)
 
 
 def count(number: int, word: str) -> str:
