@@ -1,4 +1,4 @@
-"""Write ``docs/reference/columns.md`` from what the code says: run it after a change of a column."""
+"""Write ``docs/reference/columns.md`` from what the code says, after a change of a column."""
 
 from __future__ import annotations
 

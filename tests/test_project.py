@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import runpy
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-
-from rlviz.run import assemble
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "rlviz"
@@ -58,40 +55,3 @@ def _installed() -> set[str]:
     from importlib.metadata import packages_distributions
 
     return {name.lower() for name in packages_distributions()}
-
-
-def test_the_page_of_columns_says_what_the_code_says() -> None:
-    page = runpy.run_path(str(ROOT / "docs" / "make_columns.py"))["columns_page"]()
-    told = (ROOT / "docs" / "reference" / "columns.md").read_text("utf-8")
-    assert told == page, "run: python docs/make_columns.py"
-
-
-def test_every_kind_of_diagnostic_is_documented() -> None:
-    call = re.compile(r'Diagnostic\(\s*"(?:error|warning|info)",\s*"([a-z-]+)"')
-    kinds = {*assemble._KINDS.values(), "unreadable"}
-    for path in files("rlviz", ".py"):
-        kinds |= set(call.findall(path.read_text("utf-8")))
-    told = (ROOT / "docs" / "reference" / "reading-reports.md").read_text("utf-8")
-    documented = set(re.findall(r"`([a-z-]+)`(?=[^|]*\| (?:error|warning|info) \|)", told))
-    assert kinds <= documented
-
-
-@pytest.mark.parametrize(
-    "page",
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))],
-    ids=lambda page: page.relative_to(ROOT).as_posix(),
-)
-def test_links_between_documents_lead_somewhere(page: Path) -> None:
-    text = page.read_text("utf-8")
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if not target.startswith(("http", "#")):
-            path, _, anchor = target.partition("#")
-            there = page.parent / path
-            assert there.exists(), target
-            if anchor:
-                assert anchor in _anchors(there.read_text("utf-8")), target
-
-
-def _anchors(text: str) -> set[str]:
-    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}

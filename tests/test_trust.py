@@ -136,7 +136,7 @@ def test_a_report_of_gpu_rows_or_of_ranges_alone_is_drawn_and_called_partial(
 # tritonbench#468 and NVIDIA-NeMo/RL#4090 on GB200: nsys writes nothing that could be read
 @pytest.mark.parametrize("hint", ["NSYS_NVTX_PROFILER_REGISTER_ONLY=0", "cuda-sw", "Wrong event"])
 def test_what_leaves_no_report_to_read_has_its_cure_in_the_documentation(hint: str) -> None:
-    docs = REPOSITORY / "docs" / "reference" / "reading-reports.md"
+    docs = REPOSITORY / "docs" / "how-to" / "does-not-open.md"
     assert hint in docs.read_text("utf-8")
 
 
