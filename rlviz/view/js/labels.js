@@ -8,6 +8,8 @@ const SMALLEST_PX = 22;
 const FADED_LABEL = 0.35;
 // A label's last line may reach this far out of its range: letters seldom do.
 const OVERHANG_PX = 3;
+// A line below another is a line's height away, but for rounding.
+const ROUNDING_PX = 1e-6;
 
 class Ruler {
   constructor(font) {
@@ -109,7 +111,7 @@ export class Labels {
     const x0 = (from - start) * scale;
     const x1 = x0 + this.small.width(text) + 8;
     for (;;) {
-      const other = taken.find((one) => one.x0 < x1 && x0 < one.x1 && Math.abs(one.at - at) < linePx);
+      const other = taken.find((one) => one.x0 < x1 && x0 < one.x1 && Math.abs(one.at - at) < linePx - ROUNDING_PX);
       if (other === undefined) break;
       at = other.at + linePx;
       if (at > lastPx) return;
