@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
+from rlviz.levels.coverage import Coverage
 from rlviz.run.differences import DIFFERENCES
 from rlviz.view.asked import Window
 from rlviz.view.detail import Detail
@@ -168,6 +170,22 @@ def test_a_zoomed_view_shows_each_run_at_its_own_place(comparison: rlviz.Compari
     assert {rows[int(strip[0])] for strip in facts["strips"]} <= {"before", "after"}
 
 
+def test_buckets_stand_where_the_events_do_also_of_runs_that_were_kept(
+    runs: dict[str, ZoomableRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in runs.values():
+        kept = {row: replace(track, kept=track.pyramid) for row, track in run.tracks.items()}
+        monkeypatch.setitem(run.__dict__, "tracks", kept)
+    joined: Any = rlviz.Comparison(runs, 6).run
+    for track in joined.tracks.values():
+        level = track.buckets(-2_000_000_000, 40_000_000_000, 40_000_000)
+        edges = (level.first + np.arange(len(level) + 1)) * level.width_ns
+        busy_ns = Coverage.of(*track.busy).between(edges)
+        assert np.abs(level.busy_ns - busy_ns).max() <= 1
+        held = np.unique(level.name[level.count > 0]).tolist()
+        assert set(held) <= set(track.name.tolist())
+
+
 def test_busy_time_of_a_row_is_that_of_its_run(comparison: rlviz.Comparison) -> None:
     joined: Any = comparison.run
     for name, run in comparison.runs.items():
@@ -233,6 +251,71 @@ def test_another_iteration_is_another_figure(comparison: rlviz.Comparison, tmp_p
     assert comparison.save(tmp_path / "y.svg", iteration=6).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("number", [3, 6])
+def test_a_chart_can_be_moved_to_any_iteration_that_all_runs_have(
+    runs: dict[str, ZoomableRun], comparison: rlviz.Comparison, number: int
+) -> None:
+    scene, other = comparison.scene, rlviz.Comparison(runs, number).scene
+    assert [one.iteration[0] for one in scene.alignments] == [3, 4, 5, 6, 7]
+    own = next(one for one in scene.alignments if one.iteration[0] == number)
+    assert own.iteration == other.iterations[0]
+    assert own.view == (other.start_s, other.end_s)
+    assert own.limits == (other.first_s, other.last_s)
+    assert (own.subtitle, own.headings) == (other.subtitle, tuple(h.text for h in other.headings))
+    for name in ("brackets", "lines", "overview", "remarks"):
+        pairs = zip(getattr(scene, name), getattr(other, name), strict=True)
+        for one, moved in pairs:
+            for key in ("left", "right", "at", "edges"):
+                if getattr(one, key, None) is not None:
+                    expected = getattr(one, key) + own.shifts_s[one.group]
+                    assert getattr(moved, key) == pytest.approx(expected, abs=1e-8)
+
+
+def test_another_iteration_of_a_comparison_is_shown(runs: dict[str, ZoomableRun]) -> None:
+    comparison, other = rlviz.Comparison(runs, 4), rlviz.Comparison(runs, 6)
+    widget = comparison._widget
+    comparison.zoom(iteration=6)
+    assert comparison.iteration == 6
+    assert comparison.window == other.window
+    assert widget._zoom[1:] == [*other.window, 6]
+    assert comparison.scene.subtitle == other.scene.subtitle
+    # A view that stayed is answered as it stands.
+    asked = Window(-1.0, 5.0, 900)
+    for number, alone in ((4, rlviz.Comparison(runs, 4)), (6, other)):
+        assert comparison._detail(number).answer(asked) == alone._detail().answer(asked)
+    comparison._moved(0.0, 2.0, 5)
+    assert (comparison.iteration, comparison.window) == (5, (0.0, 2.0))
+
+
+def test_the_picker_of_a_comparison_offers_all_iterations(runs: dict[str, ZoomableRun]) -> None:
+    comparison = rlviz.Comparison(runs, 4)
+    picker = comparison._panel.iteration
+    assert [value for _, value in picker.options] == ["all", 3, 4, 5, 6, 7]
+    assert picker.value == 4
+    picker.value = 6
+    assert comparison.iteration == 6
+    assert comparison.window == rlviz.Comparison(runs, 6).window
+    picker.value = "all"
+    assert comparison.window == (comparison.scene.first_s, comparison.scene.last_s)
+    assert (comparison.iteration, picker.value) == (6, "all")
+    comparison._panel._step(1)
+    assert (comparison.iteration, picker.value) == (6, 6)
+    comparison._panel._step(1)
+    assert (comparison.iteration, picker.value) == (7, 7)
+    comparison._panel._step(1)
+    assert (comparison.iteration, picker.value) == (7, 7)
+
+
+def test_a_page_without_events_shows_the_iteration_that_it_draws(
+    comparison: rlviz.Comparison, tmp_path: Path
+) -> None:
+    page = comparison.save(tmp_path / "x.html", detail=False).read_text("utf-8")
+    text = page.split('id="rlviz-facts">')[1].split("</script>")[0]
+    facts = json.loads(text)
+    assert facts["limits"] == facts["window"]
+    assert [one["iteration"][0] for one in facts["alignments"]] == [comparison.iteration]
+
+
 def test_a_page_holds_the_events_of_both_runs(comparison: rlviz.Comparison, tmp_path: Path) -> None:
     page = comparison.save(tmp_path / "x.html").read_text("utf-8")
     assert 'id="rlviz-held"' in page
@@ -251,8 +334,8 @@ def test_what_cannot_be_compared_is_an_error(
         rlviz.compare(before=runs["before"])
     with pytest.raises(ValueError, match="iteration 99 is not in every run: 'before' has 3 to 7"):
         rlviz.compare(**runs, iteration=99)
-    with pytest.raises(ValueError, match=r"rlviz\.compare\(\.\.\., iteration=6\)"):
-        comparison.zoom(iteration=6)
+    with pytest.raises(ValueError, match="iteration 99 is not in every run"):
+        comparison.zoom(iteration=99)
     write(tmp_path, first_step=30, kernels_per_gpu=1_000)
     with pytest.raises(ValueError, match="no iteration in common"):
         rlviz.compare(before=runs["before"], after=tmp_path)

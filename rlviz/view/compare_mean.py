@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["MeanDetail", "mean_scene"]
 
 _BUCKETS = 600
-_HEAD_PX, _POOL_PX, _BRACKET_PX, _FOOT_PX = 26, 40, 30, 16
+_HEAD_PX, _POOL_PX, _BRACKET_PX, _FOOT_PX = 40, 40, 30, 16
 _AIR = 1.03
 _LEAST_HEIGHT = 0.005
 

@@ -14,24 +14,25 @@ from rlviz.view.compose import compose, names_of
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
-from rlviz.view.scene import Heading, Remark, Scene
+from rlviz.view.scene import Alignment, Heading, Scene
 from rlviz.view.sizes import row_height_px
 from rlviz.view.trust import Trust, trust_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
+    from rlviz.levels.query import ZoomableRun
     from rlviz.levels.side_by_side import SideBySide
-    from rlviz.view.scene import Bracket, Bubble, Line, Overview, PoolBand
+    from rlviz.view.scene import Bracket, Bubble, Line, Overview, PoolBand, Remark
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["compare_near", "compare_scene"]
+__all__ = ["compare_near", "compare_scene", "shared_iterations"]
 
 _BRACKET_PX = 30
 _AIR = 0.03
@@ -56,31 +57,22 @@ def compare_scene(joined: SideBySide, iteration: int) -> Scene:
     shifts_s = {name: place.shift_ns / 1e9 for name, place in joined.places.items()}
     captured, edges = _of_rows(joined, captured_by_row), _of_rows(joined, edges_by_row)
     rows, pools, height = place_rows(joined, joined.busy_by_row(), captured)
-    windows = [
-        (start + shifts_s[name], end + shifts_s[name], partial)
-        for name, scene in scenes.items()
-        for number, start, end, partial in scene.iterations
-        if number == iteration
-    ]
-    start_s, end_s = min(s for s, _, _ in windows), max(e for _, e, _ in windows)
-    air = _AIR * (end_s - start_s)
-    first_s = min(scene.first_s + shifts_s[name] for name, scene in scenes.items())
-    last_s = max(scene.last_s + shifts_s[name] for name, scene in scenes.items())
-    limits = min(first_s, start_s - air), max(last_s, end_s + air)
-    view = max(limits[0], start_s - air), min(limits[1], end_s + air)
-    view_ns, limits_ns = _ns(view), _ns(limits)
+    alignments = {
+        number: _aligned(joined, scenes, number) for number in shared_iterations(joined.runs)
+    }
+    own = alignments[iteration]
+    view_ns = _ns(own.view)
     return Scene(
         title=" against ".join(reversed(joined.runs)),
-        subtitle=headline_of(joined.runs, iteration),
-        caption=(
-            f"second 0 is the start of iteration {iteration} in each run · "
-            + " · ".join(f"{name}: {scene.title}" for name, scene in scenes.items())
+        subtitle=own.subtitle,
+        caption=" · ".join(
+            [own.told, *(f"{name}: {scene.title}" for name, scene in scenes.items())]
         ),
         simulated=joined.simulated,
-        start_s=view[0],
-        end_s=view[1],
-        first_s=limits[0],
-        last_s=limits[1],
+        start_s=own.view[0],
+        end_s=own.view[1],
+        first_s=own.limits[0],
+        last_s=own.limits[1],
         height=height,
         run_start_utc_ns=None,
         names=names_of(joined),
@@ -89,7 +81,7 @@ def compare_scene(joined: SideBySide, iteration: int) -> Scene:
         pools=pools,
         bars=draw_activity(joined, rows, view_ns),
         overlays=draw_overlays(joined, rows, view_ns, within=True),
-        shades=tuple(shade_rows(rows, captured, edges, limits_ns)),
+        shades=tuple(shade_rows(rows, captured, edges, _reach(alignments.values()))),
         brackets=tuple(
             _moved_bracket(bracket, name, shifts_s[name], pools, len(rows))
             for name, scene in scenes.items()
@@ -105,17 +97,53 @@ def compare_scene(joined: SideBySide, iteration: int) -> Scene:
             for name, scene in scenes.items()
             for strip in scene.overview
         ),
-        iterations=((iteration, start_s, end_s, any(partial for *_, partial in windows)),),
+        iterations=(own.iteration,),
         notes=tuple(f"{name}: {note}" for name, scene in scenes.items() for note in scene.notes),
         kernels=joined.groups.kernels,
         remarks=_remarks(joined, scenes),
         trust=_trust(joined),
-        headings=_headings(joined, pools, len(rows), iteration),
+        headings=_headings(own, joined, pools, len(rows)),
+        alignments=tuple(alignments.values()),
         bubbles=tuple(
             _moved_bubble(bubble, joined.places[name].row, shifts_s[name])
             for name, scene in scenes.items()
             for bubble in scene.bubbles
         ),
+    )
+
+
+def shared_iterations(runs: Mapping[str, ZoomableRun]) -> list[int]:
+    """Give the numbers of the iterations that are in all runs."""
+    numbers = [{iteration.number for iteration in run.story.iterations} for run in runs.values()]
+    return sorted(set.intersection(*numbers))
+
+
+def _aligned(joined: SideBySide, scenes: Mapping[str, Scene], number: int) -> Alignment:
+    """Align the runs at an iteration that all of them have."""
+    zeros_ns = {
+        name: next(i.start_ns for i in run.story.iterations if i.number == number)
+        for name, run in joined.runs.items()
+    }
+    windows = [
+        (start - zeros_ns[name] / 1e9, end - zeros_ns[name] / 1e9, partial)
+        for name, scene in scenes.items()
+        for known, start, end, partial in scene.iterations
+        if known == number
+    ]
+    start_s, end_s = min(s for s, _, _ in windows), max(e for _, e, _ in windows)
+    air = _AIR * (end_s - start_s)
+    first_s = min(scene.first_s - zeros_ns[name] / 1e9 for name, scene in scenes.items())
+    last_s = max(scene.last_s - zeros_ns[name] / 1e9 for name, scene in scenes.items())
+    limits = min(first_s, start_s - air), max(last_s, end_s + air)
+    return Alignment(
+        iteration=(number, start_s, end_s, any(partial for *_, partial in windows)),
+        view=(max(limits[0], start_s - air), min(limits[1], end_s + air)),
+        limits=limits,
+        shifts_s={
+            name: (-zeros_ns[name] - place.shift_ns) / 1e9 for name, place in joined.places.items()
+        },
+        subtitle=headline_of(joined.runs, number),
+        headings=tuple(heading_of(name, run, number) for name, run in joined.runs.items()),
     )
 
 
@@ -133,6 +161,16 @@ def compare_near(joined: SideBySide, scene: Scene, window: tuple[float, float]) 
         bars=draw_activity(joined, rows, span),
         overlays=draw_overlays(joined, rows, span, within=True),
     )
+
+
+def _reach(alignments: Collection[Alignment]) -> tuple[int, int]:
+    """Give the limits of a row wherever it is moved to, as it stands in the scene.
+
+    What was not captured is shaded up to the limits of each alignment.
+    """
+    pairs = [(one, shift_s) for one in alignments for shift_s in one.shifts_s.values()]
+    first = min(one.limits[0] - shift_s for one, shift_s in pairs)
+    return _ns((first, max(one.limits[1] - shift_s for one, shift_s in pairs)))
 
 
 def _ns(window: tuple[float, float]) -> tuple[int, int]:
@@ -153,14 +191,13 @@ def _of_rows(
 
 
 def _headings(
-    joined: SideBySide, pools: tuple[PoolBand, ...], rows: int, iteration: int
+    own: Alignment, joined: SideBySide, pools: tuple[PoolBand, ...], rows: int
 ) -> tuple[Heading, ...]:
     tops = {pool.group: pool.top for pool in reversed(pools)}
     below = 2 / row_height_px(rows)
     return tuple(
-        Heading(name, tops[name] - below, heading_of(name, run, iteration))
-        for name, run in joined.runs.items()
-        if name in tops
+        Heading(name, tops[name] - below, text)
+        for name, text in zip(joined.runs, own.headings, strict=True)
     )
 
 
@@ -202,7 +239,8 @@ def _remarks(joined: SideBySide, scenes: Mapping[str, Scene]) -> tuple[Remark, .
                 for at in (remark.left, remark.right)
             )
             row = None if remark.row is None else remark.row + place.row
-            found.append(Remark(f"{name}: {remark.text}", remark.lost_s, left, right, row))
+            text = f"{name}: {remark.text}"
+            found.append(replace(remark, text=text, left=left, right=right, row=row, group=name))
     return tuple(sorted(found, key=lambda remark: -(remark.lost_s or 0.0)))
 
 

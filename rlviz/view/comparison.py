@@ -11,7 +11,9 @@ import polars as pl
 from rlviz.levels.side_by_side import SideBySide
 from rlviz.run.differences import differences
 from rlviz.view.compare_mean import MeanDetail, mean_scene
-from rlviz.view.compare_scene import compare_near, compare_scene
+from rlviz.view.compare_scene import compare_near, compare_scene, shared_iterations
+from rlviz.view.detail import Detail
+from rlviz.view.figure import window
 from rlviz.view.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -21,13 +23,15 @@ if TYPE_CHECKING:
 
     from rlviz.levels.query import ZoomableRun
     from rlviz.run.iteration import Iteration
-    from rlviz.view.detail import Detail
     from rlviz.view.held import Held
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
     from rlviz.view.still_canvas import Format
 
 __all__ = ["Comparison"]
+
+# Each has the tracks of all runs in another place: two views that differ need two.
+_MOST_DETAILS = 2
 
 
 class Comparison(Timeline):
@@ -49,7 +53,7 @@ class Comparison(Timeline):
     runs : dict of str to ZoomableRun
         The runs.
     iteration : int or "mean"
-        The iteration that they are aligned at.
+        The iteration that they are aligned at, by the view that moved last.
     window : (float, float)
         Start and end of what is shown, in seconds since that iteration's start.
 
@@ -78,10 +82,12 @@ class Comparison(Timeline):
         if iteration == "mean":
             self.iteration = "mean"
             zeros_ns = {name: _first_complete(name, run) for name, run in self.runs.items()}
+            self._joined = SideBySide(self.runs, zeros_ns)
         else:
-            self.iteration = number = _common(self.runs, iteration)
-            zeros_ns = {name: _by_number(run)[number].start_ns for name, run in self.runs.items()}
-        self._joined = SideBySide(self.runs, zeros_ns)
+            self.iteration = _common(self.runs, iteration)
+            self._joined = _aligned(self.runs, self.iteration)
+        # Of several alignments at once, as views have them.
+        self._details: dict[int, Detail] = {}
         super().__init__(self._joined)
 
     @cached_property
@@ -131,7 +137,8 @@ class Comparison(Timeline):
         path : str or Path
             ``x.html``, ``x.png``, ``x.svg`` or ``x.pdf``.
         iteration : int or "mean", optional
-            The iteration to align the runs at, and to draw; default the comparison's.
+            The iteration to align the runs at, and to draw; default the comparison's. A page takes
+            it too: it is the one that it begins with.
         window : (float, float), optional
             The part to draw, in seconds since the iteration's start. Default: the iteration.
         rows : sequence of int or str, optional
@@ -192,10 +199,35 @@ class Comparison(Timeline):
     def _held(self, detail: bool | float) -> Held | None:
         return None if self.iteration == "mean" else super()._held(detail)
 
-    def _detail(self) -> Detail:
+    @property
+    def _aligned(self) -> int | None:
+        return None if self.iteration == "mean" else self.iteration
+
+    def _align(self, number: int) -> None:
+        """Have another iteration begin at second 0."""
+        if number == self.iteration:
+            return
+        self.iteration = number
+        self.run = self._joined = _aligned(self.runs, number)
+        self.__dict__.pop("scene", None)
+
+    def _detail(self, iteration: int | None = None) -> Detail:
         if self.iteration == "mean":
             return MeanDetail(self.run, self.scene)
-        return super()._detail()
+        number = self.iteration if iteration is None else iteration
+        if number not in self._details:
+            while len(self._details) >= _MOST_DETAILS:
+                self._details.pop(next(iter(self._details)))
+            own = number == self.iteration
+            joined = self._joined if own else _aligned(self.runs, number)
+            scene = self.scene if own else compare_scene(joined, number)
+            self._details[number] = Detail(joined, scene)
+        return self._details[number]
+
+    def _moved(self, start_s: float, end_s: float, iteration: int | None = None) -> None:
+        if iteration is not None:
+            self._align(iteration)
+        super()._moved(start_s, end_s)
 
     def _display_rich(self) -> None:
         if self.iteration != "mean":
@@ -213,17 +245,17 @@ class Comparison(Timeline):
         if self.iteration == "mean":
             msg = f"this is the mean iteration: rlviz.compare(..., iteration={number}) shows one"
             raise ValueError(msg)
-        if number != self.iteration:
-            msg = (
-                f"the runs are aligned at iteration {self.iteration}, and iteration {number} does "
-                f"not begin together: rlviz.compare(..., iteration={number})"
-            )
-            raise ValueError(msg)
-        return super()._iteration(number)
+        self._align(_common(self.runs, number))
+        return window(self.scene.start_s, self.scene.end_s)
 
     def __repr__(self) -> str:
         names = ", ".join(self.runs)
         return f"Comparison({names}; iteration {self.iteration}, {len(self.scene.rows)} rows)"
+
+
+def _aligned(runs: Mapping[str, ZoomableRun], number: int) -> SideBySide:
+    """Lay runs below each other, an iteration of each at second 0."""
+    return SideBySide(runs, {name: _by_number(run)[number].start_ns for name, run in runs.items()})
 
 
 def _by_number(run: ZoomableRun) -> dict[int, Iteration]:
@@ -245,7 +277,7 @@ def _common(runs: Mapping[str, ZoomableRun], wanted: int | None) -> int:
         if not own:
             msg = f"no iteration was recognised in {name!r}, so nothing can be aligned with it"
             raise ValueError(msg)
-    common = sorted(set.intersection(*map(set, found.values())))
+    common = shared_iterations(runs)
     held = "; ".join(f"{name!r} has {min(own)} to {max(own)}" for name, own in found.items())
     if not common:
         msg = f"the runs have no iteration in common: {held}"

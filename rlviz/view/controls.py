@@ -53,7 +53,7 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
         self._styles: dict[type, ipywidgets.Widget] = {}
         self._above = self._group(self._controls(scene))
         super().__init__([self._above, chart])
-        chart.observe(self._moved, "_shown")
+        chart.observe(self._moved, ["_shown", "_aligned"])
         chart.observe(self._counted, "_found")
         self._moved(None)
 
@@ -91,7 +91,14 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
         self._windows: dict[int | str, tuple[float, float]] = {
             _ALL: window(scene.start_s, scene.end_s)
         }
+        self._iterations = [(number, partial) for number, _, _, partial in scene.iterations]
         self._windows |= {number: (start, end) for number, start, end, _ in scene.iterations}
+        # Of runs that are compared, each iteration can be the one that begins at second 0.
+        self._alignments = {one.iteration[0]: one for one in scene.alignments}
+        if self._alignments:
+            own = [one.iteration for one in scene.alignments]
+            self._iterations = [(number, partial) for number, _, _, partial in own]
+            self._windows |= {number: one.view for number, one in self._alignments.items()}
         self._domains = domains(scene)
         self._roles = roles(scene)
         self._offered = self._offer(scene)
@@ -103,7 +110,8 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
     @staticmethod
     def _offer(scene: Scene) -> tuple[object, ...]:
         return (
-            [(number, cut) for number, _, _, cut in scene.iterations],
+            [one.iteration for one in scene.alignments]
+            or [(number, cut) for number, _, _, cut in scene.iterations],
             roles(scene),
             domains(scene),
             [scene.names[code] for code, _ in domains(scene)],
@@ -111,12 +119,10 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
 
     def _row(self, scene: Scene) -> list[ipywidgets.Widget]:
         found: list[ipywidgets.Widget] = []
-        if scene.iterations:
-            partial = {number for number, _, _, cut in scene.iterations if cut}
+        if self._iterations:
             names: list[tuple[str, int | str]] = [("all iterations", _ALL)]
             names += [
-                (f"iteration {n}{' (partial)' if n in partial else ''}", n)
-                for n, *_ in scene.iterations
+                (f"iteration {n}{' (partial)' if cut else ''}", n) for n, cut in self._iterations
             ]
             self.iteration = self._made(
                 ipywidgets.Dropdown, "160px", options=names, tooltip="iteration"
@@ -194,7 +200,17 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
 
     def _picked(self, change: Bunch) -> None:
         if not self._quiet and change["new"] in self._windows:
-            self._zoom(self._windows[change["new"]])
+            self._show(change["new"])
+
+    def _show(self, chosen: int | str) -> None:
+        """Show an iteration or all; of runs that are compared, it begins at second 0 then."""
+        aligned = chosen if chosen in self._alignments else self._chart._aligned
+        self._zoom(self._whole if chosen == _ALL else self._windows[chosen], aligned)
+
+    @property
+    def _whole(self) -> tuple[float, float]:
+        own = self._alignments.get(self._chart._aligned)
+        return self._windows[_ALL] if own is None else own.limits
 
     def _step(self, by: int) -> None:
         """Show the next iteration or the one before; else the one in the middle."""
@@ -203,17 +219,19 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
         shown = self._showing()
         if shown is not None:
             place = known.index(shown) + by
+        elif self._alignments:
+            place = known.index(self._chart._aligned)
         else:
             middle = (start + end) / 2
             inside = [i for i, n in enumerate(known) if _holds(self._windows[n], middle)]
             place = inside[0] if inside else 0 if by > 0 else len(known) - 1
-        self._zoom(self._windows[known[min(max(place, 0), len(known) - 1)]])
+        self._show(known[min(max(place, 0), len(known) - 1)])
 
-    def _zoom(self, part: tuple[float, float]) -> None:
-        self._chart.move(*part)
+    def _zoom(self, part: tuple[float, float], aligned: int | None) -> None:
+        self._chart.move(*part, aligned)
         moved = self._chart._moved()
         if moved is not None:
-            moved(*part)
+            moved(*part, *(() if aligned is None else (aligned,)))
 
     def _match(self, by: int) -> None:
         number = self._chart._controls.get("step", [0])[0]
@@ -237,7 +255,7 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
     def _reset(self) -> None:
         self._forget()
         self._chosen(None)
-        self._zoom(self._windows[_ALL])
+        self._show(self._chart._aligned if self._alignments else _ALL)
 
     def _forget(self) -> None:
         """Take back all choices, and tell the chart once."""
@@ -253,7 +271,7 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
         """Let the picker follow what is shown: an iteration, all, or another part."""
         if len(self._windows) == 1:
             return
-        whole = _same(self._windows[_ALL], self._chart._shown)
+        whole = _same(self._whole, self._chart._shown)
         shown = self._showing()
         self._quiet = True
         # Without a choice the list stands blank.
@@ -263,9 +281,9 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
         self._quiet = False
 
     def _showing(self) -> int | str | None:
-        shown = self._chart._shown
-        found = (n for n, part in self._windows.items() if n != _ALL and _same(part, shown))
-        return next(found, None)
+        shown, aligned = self._chart._shown, self._chart._aligned
+        own = [aligned] if self._alignments else [n for n in self._windows if n != _ALL]
+        return next((n for n in own if _same(self._windows[n], shown)), None)
 
     def _counted(self, change: Bunch) -> None:
         self.count.value = change["new"]

@@ -20,10 +20,9 @@ from bokeh.models import (
     WheelZoomTool,
 )
 from bokeh.models.annotations import BoxAnnotation
-from bokeh.models.annotations.labels import Label
 from bokeh.plotting import figure as bokeh_figure
 
-from rlviz.view.legible import legible, short
+from rlviz.view.legible import short
 from rlviz.view.marks import draw_marks
 from rlviz.view.paint import Paint
 from rlviz.view.palette import COLORS
@@ -71,8 +70,8 @@ class Drawing:
 def figure(scene: Scene, theme: Theme = "light") -> Column:
     """Draw `scene` with Bokeh.
 
-    Title, legend, caption, tooltips and the labels of ranges are the lens's part: they are laid
-    out anew at every width and zoom.
+    Title, headings, legend, caption, tooltips and the labels of ranges are the lens's part: they
+    are laid out anew at every width and zoom.
 
     Parameters
     ----------
@@ -95,7 +94,6 @@ def draw(scene: Scene, theme: Theme = "light") -> Drawing:
     row_px = row_height_px(len(scene.rows))
     sides = _left_px(scene, row_px), 64 if any(r.busy_share is None for r in scene.rows) else 50
     main = _main_plot(scene, paint, row_px, sides)
-    _headings(main, scene, paint)
     plots = [main]
     if scene.overview:
         plots.append(_overview_plot(scene, paint, main.x_range, sides))
@@ -215,24 +213,6 @@ def _row_axes(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     head = scene.rows[0].top - 0.55 * size / row_px - 0.1
     places, texts = [head, *middles], ["busy", *(s.replace("%", " %") for s in shares)]
     _texts(plot, "right", places, texts, size - 1, "muted", paint)
-
-
-def _headings(plot: Figure, scene: Scene, paint: Paint) -> None:
-    """Write over the rows of each run what it is, where there are several."""
-    for heading in scene.headings:
-        label = Label(
-            x=0,
-            x_units="screen",
-            y=heading.y,
-            # PlainText, as in `_texts`.
-            text=PlainText(text=legible(heading.text)),
-            text_font=FONT,
-            text_font_size="13px",
-            text_font_style="bold",
-            text_baseline="bottom",
-        )
-        paint(label, text_color="ink")
-        plot.add_layout(label)
 
 
 def _texts(

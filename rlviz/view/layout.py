@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["place_rows", "shade_rows"]
 
 _POOL_HEAD_PX = 40
-_GROUP_HEAD_PX = 26
+# Two lines: what is said of a run does not fit into one on a narrow chart.
+_GROUP_HEAD_PX = 40
 _FOOT_PX = 16
 
 

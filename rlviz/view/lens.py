@@ -36,6 +36,7 @@ MODULES = (
     "picture",
     "explain",
     "detail",
+    "align",
     "lens",
     "chart",
 )

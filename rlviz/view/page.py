@@ -108,6 +108,8 @@ def page(
             raise ValueError(msg)
     if held is not None and held.left_out:
         scene = replace(scene, notes=(*scene.notes, held.left_out))
+    if held is None or held.json is None:
+        scene = _without_others(scene)
     inside = "" if held is None or held.json is None else _HELD.format(json=_inert(held.json))
     paper = "landscape" if scene.height * row_height_px(len(scene.rows)) < _HIGH_PX else "portrait"
     drawn = payload(scene, "dark" if theme == "dark" else "light")
@@ -129,6 +131,15 @@ def page(
         bokeh=scripts[0],
         lens=scripts[1],
     )
+
+
+def _without_others(scene: Scene) -> Scene:
+    """Of runs that are compared, leave only the iteration that the marks of the scene show."""
+    if not scene.alignments:
+        return scene
+    numbers = {number for number, *_ in scene.iterations}
+    own = tuple(a for a in scene.alignments if a.iteration[0] in numbers)
+    return replace(scene, alignments=own, first_s=scene.start_s, last_s=scene.end_s)
 
 
 def _sha256(script: str) -> str:

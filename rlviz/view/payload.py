@@ -7,7 +7,7 @@ the codes that point to them, and only after `legible` has looked at them.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from rlviz.view.trust import trust_facts
 if TYPE_CHECKING:
     from rlviz.view.figure import Drawing
     from rlviz.view.palette import Theme
-    from rlviz.view.scene import Scene
+    from rlviz.view.scene import Alignment, Scene
 
 __all__ = ["Payload", "payload"]
 
@@ -104,28 +104,60 @@ def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:
             {"row": s.row, "left": s.left, "right": s.right, "kind": s.kind} for s in scene.shades
         ],
         "brackets": [
-            {"pool": b.pool, "left": b.left, "right": b.right, "y": b.y, "text": legible(b.text)}
+            {
+                "pool": b.pool,
+                "left": b.left,
+                "right": b.right,
+                "y": b.y,
+                "text": legible(b.text),
+                "group": legible(b.group),
+            }
             for b in scene.brackets
         ],
         "lines": [
-            {"at": line.at, "text": legible(line.text)}
+            {"at": line.at, "text": legible(line.text), "group": legible(line.group)}
             for line in sorted(scene.lines, key=lambda line: line.at)
         ],
         "bubbles": [
             {**vars(bubble), "texts": [legible(text) for text in bubble.texts]}
             for bubble in scene.bubbles
         ],
+        "strips": [legible(strip.group) for strip in scene.overview],
+        "headings": [
+            {"y": heading.y, "text": legible(heading.text, LONGEST_TEXT)}
+            for heading in scene.headings
+        ],
         "iterations": scene.iterations,
+        "alignments": [_alignment(scene, alignment) for alignment in scene.alignments],
         "roles": roles(scene),
         "domains": [{"code": code, "shown": shown} for code, shown in domains(scene)],
         "coloring": coloring(scene),
         "remarks": [
-            {**vars(remark), "text": legible(remark.text, LONGEST_TEXT)} for remark in scene.remarks
+            {
+                **vars(remark),
+                "text": legible(remark.text, LONGEST_TEXT),
+                "group": legible(remark.group),
+            }
+            for remark in scene.remarks
         ],
         "trust": trust_facts(scene.trust),
         "numbers": number_facts(scene.numbers),
         "surface": {"light": SURFACE["light"], "dark": SURFACE["dark"]},
         "paint": drawing.paint.done,
+    }
+
+
+def _alignment(scene: Scene, own: Alignment) -> dict[str, Any]:
+    drawn = replace(scene, subtitle=own.subtitle, start_s=own.view[0], end_s=own.view[1])
+    return {
+        "iteration": own.iteration,
+        "window": window(*own.view),
+        "limits": limits(replace(drawn, first_s=own.limits[0], last_s=own.limits[1])),
+        "shifts": {legible(group): shift_s for group, shift_s in own.shifts_s.items()},
+        "told": own.told,
+        "subtitle": legible(own.subtitle, LONGEST_TEXT),
+        "description": legible(description_of(drawn), LONGEST_TEXT),
+        "headings": [legible(text, LONGEST_TEXT) for text in own.headings],
     }
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Flag = NDArray[np.bool_]
 
 __all__ = [
+    "Alignment",
     "Bars",
     "Bracket",
     "Bubble",
@@ -239,6 +240,38 @@ class Remark:
     left: float | None
     right: float | None
     row: int | None
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """One of the ways to lay runs below each other: an iteration of each begins at second 0.
+
+    Parameters
+    ----------
+    iteration : (int, float, float, bool)
+        Number; hull of it over all runs in seconds; whether it is partial in one of them.
+    view, limits : (float, float)
+        What is shown first, and the limits of panning.
+    shifts_s : dict of str to float
+        What is added to the times of each group, as they stand in the scene.
+    subtitle : str
+        What became of the iteration.
+    headings : tuple of str
+        Texts of ``Scene.headings``.
+    """
+
+    iteration: tuple[int, float, float, bool]
+    view: tuple[float, float]
+    limits: tuple[float, float]
+    shifts_s: dict[str, float]
+    subtitle: str
+    headings: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """What second 0 is."""
+        return f"second 0 is the start of iteration {self.iteration[0]} in each run"
 
 
 @dataclass(frozen=True)
@@ -277,6 +310,8 @@ class Scene:
         How the reports were aligned, and what is wrong with them.
     headings : tuple of Heading
         Of the runs, where there are several.
+    alignments : tuple of Alignment
+        Of the runs, the one that is drawn among them; empty where there is nothing to align.
     bubbles : tuple of Bubble
         The longest of each iteration.
     numbers : Numbers or None
@@ -310,5 +345,6 @@ class Scene:
     remarks: tuple[Remark, ...] = ()
     trust: Trust | None = None
     headings: tuple[Heading, ...] = ()
+    alignments: tuple[Alignment, ...] = ()
     bubbles: tuple[Bubble, ...] = ()
     numbers: Numbers | None = None

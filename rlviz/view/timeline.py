@@ -75,6 +75,11 @@ class Timeline:
         self._shown_in: int | None = None
         self._detail_made: Detail | None = None
 
+    @property
+    def _aligned(self) -> int | None:
+        """The iteration that begins at second 0, where it could be another one."""
+        return None
+
     @cached_property
     def scene(self) -> Scene:
         """What is drawn, as numbers."""
@@ -126,7 +131,7 @@ class Timeline:
             raise ValueError(msg)
         self._window = _inside(start, end, *limits(self.scene))
         if "_widget" in self.__dict__:
-            self._widget.move(*self._window)
+            self._widget.move(*self._window, self._aligned)
 
     def save(
         self,
@@ -327,7 +332,7 @@ class Timeline:
 
         widget = ChartWidget(self.scene, self._moved, self._detail, repr(self), self._key)
         if self._window is not None:
-            widget.move(*self._window)
+            widget.move(*self._window, self._aligned)
         return widget
 
     @cached_property

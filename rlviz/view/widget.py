@@ -60,9 +60,11 @@ class ChartWidget(anywidget.AnyWidget):
         What to draw.
     moved : callable
         Called with start and end in seconds when a person has moved a view; held weakly, so that a
-        widget, which lives as long as the kernel, keeps no run alive.
+        widget, which lives as long as the kernel, keeps no run alive. Where the scene has
+        alignments, a third argument is the iteration that begins at second 0.
     detail : callable
-        Gives the `Detail` of the scene's run; held weakly, as `moved`.
+        Gives the `Detail` of the scene's run; held weakly, as `moved`. Where the scene has
+        alignments it takes the iteration.
     text : str
         What stands where the chart cannot be drawn.
     key : str
@@ -72,7 +74,8 @@ class ChartWidget(anywidget.AnyWidget):
     _esm = loader_js()
     _css = lens_style()
     _versions: Any = traitlets.Dict().tag(sync=True)
-    # Number of the move, start and end in seconds: state, so that a view that opens later follows.
+    # Number of the move, start and end in seconds, and of runs that are compared the iteration that
+    # begins at second 0: state, so that a view that opens later follows.
     _zoom: Any = traitlets.List().tag(sync=True)
     # Whether the chart is on its way unasked: a view then waits for it instead of asking.
     _coming: Any = traitlets.Bool(default_value=False).tag(sync=True)
@@ -81,13 +84,14 @@ class ChartWidget(anywidget.AnyWidget):
     _controls: Any = traitlets.Dict().tag(sync=True)
     # What became of it, for the controls: the window of the view that moved last, and matches.
     _shown: Any = traitlets.Tuple()
+    _aligned: Any = traitlets.Int(allow_none=True, default_value=None)
     _found: Any = traitlets.Unicode()
 
     def __init__(
         self,
         scene: Scene,
-        moved: Callable[[float, float], None],
-        detail: Callable[[], Detail],
+        moved: Callable[..., None],
+        detail: Callable[..., Detail],
         text: str,
         key: str = "",
     ) -> None:
@@ -100,11 +104,13 @@ class ChartWidget(anywidget.AnyWidget):
         versions = {"bokeh": bokeh_version(), "lens": version(lens_js())}
         super().__init__(_versions=versions, _zoom=[], _still=key)
         self._home = self._shown = window(scene.start_s, scene.end_s)
+        self._aligned = _aligned_of(scene)
         self.on_msg(_received)
 
     def _draw(self, scene: Scene) -> None:
         drawn = payload(scene, toolbar=False)
-        levels = _Levels(self._detail)
+        levels = _Levels(self._detail, _aligned_of(scene))
+        self._numbers = {alignment.iteration[0] for alignment in scene.alignments}
         self._parts |= {
             "item": _constant(gzip.compress(drawn.item.encode(), mtime=0)),
             "facts": _constant(gzip.compress(drawn.facts.encode(), mtime=0)),
@@ -150,23 +156,38 @@ class ChartWidget(anywidget.AnyWidget):
     def _push(self, parts: Sequence[str]) -> None:
         self.send({"kind": "chart", "parts": list(parts)}, [self._parts[part]() for part in parts])
 
-    def move(self, start_s: float, end_s: float) -> None:
-        """Move every view of this widget, those that come later included."""
+    def move(self, start_s: float, end_s: float, iteration: int | None = None) -> None:
+        """Move every view of this widget, those that come later included.
+
+        Parameters
+        ----------
+        start_s, end_s : float
+            What to show.
+        iteration : int, optional
+            What is to begin at second 0 then, where the scene has alignments.
+        """
         number = self._zoom[0] + 1 if self._zoom else 1
-        self._zoom = [number, start_s, end_s]
+        self._zoom = [number, start_s, end_s, *([] if iteration is None else [iteration])]
+        self._follow(start_s, end_s, iteration)
+
+    def _follow(self, start_s: float, end_s: float, iteration: int | None) -> None:
+        self._aligned = iteration
         self._shown = start_s, end_s
 
 
 class _Levels:
     """The levels that come with a chart, packed when they are first sent."""
 
-    def __init__(self, detail: weakref.WeakMethod[Callable[[], Detail]]) -> None:
+    def __init__(
+        self, detail: weakref.WeakMethod[Callable[..., Detail]], iteration: int | None
+    ) -> None:
         self._detail = detail
+        self._iteration = iteration
 
     @cached_property
     def packed(self) -> tuple[bytes, bytes]:
-        give = self._detail()
-        facts, buckets = give().levels() if give is not None else (None, b"")
+        made = _given(self._detail, self._iteration)
+        facts, buckets = made.levels() if made is not None else (None, b"")
         return gzip.compress(json.dumps(facts).encode(), mtime=0), gzip.compress(
             buckets, 1, mtime=0
         )
@@ -188,7 +209,7 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
         widget.send({**answer, "kind": "answer"}, [widget._parts[part]() for part in parts])
     elif kind in ("detail", "bucket", "places", "kernels", "busy"):
         try:
-            facts, columns = _asked(_detail_of(widget), message)
+            facts, columns = _asked(_detail_of(widget, message), message)
         except Exception as error:
             # A view that is not answered waits for ever.
             problem = str(error) if isinstance(error, ValueError) else type(error).__name__
@@ -202,8 +223,9 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
         place = _window(message)
         moved = widget._moved()
         if moved is not None and current and place is not None:
-            moved(*place)
-            widget._shown = place
+            iteration = _iteration(widget, message)
+            moved(*place, *(() if iteration is None else (iteration,)))
+            widget._follow(*place, iteration)
     elif kind == "found" and _COUNT.fullmatch(str(message.get("text"))):
         widget._found = message["text"]
 
@@ -220,12 +242,33 @@ def _asked(detail: Detail, message: dict[str, Any]) -> tuple[dict[str, Any], lis
     return detail.answer(window_asked(message))
 
 
-def _detail_of(widget: ChartWidget) -> Detail:
-    give = widget._detail()
-    if give is None:
+def _detail_of(widget: ChartWidget, message: dict[str, Any]) -> Detail:
+    made = _given(widget._detail, _iteration(widget, message))
+    if made is None:
         msg = "its timeline is gone"
         raise ValueError(msg)
-    return give()
+    return made
+
+
+def _given(
+    detail: weakref.WeakMethod[Callable[..., Detail]], iteration: int | None
+) -> Detail | None:
+    give = detail()
+    if give is None:
+        return None
+    return give() if iteration is None else give(iteration)
+
+
+def _aligned_of(scene: Scene) -> int | None:
+    """Give the iteration that begins at second 0, where it could be another one."""
+    return scene.iterations[0][0] if scene.alignments else None
+
+
+def _iteration(widget: ChartWidget, message: dict[str, Any]) -> int | None:
+    """Give the iteration that a view is aligned at, if there are such."""
+    number = message.get("iteration")
+    known = type(number) is int and number in widget._numbers
+    return number if known else widget._aligned
 
 
 def _window(message: dict[str, Any]) -> tuple[float, float] | None:

@@ -78,23 +78,30 @@ export class Chart {
       if (focused) root.focus({ preventScroll: true });
     }
     lens.link(this.model, this.send);
-    this.last = lens.window.join();
+    this.last = this.place.join();
     lens.listeners.add(() => this.moved());
   }
 
   // `timeline.zoom()` moves every view: one that is there, and one that comes later.
   follow() {
     const zoom = this.model.get("_zoom");
-    if (this.lens !== undefined && zoom.length > 0) this.lens.zoom(zoom[1], zoom[2]);
+    if (this.lens === undefined || zoom.length === 0) return;
+    if (zoom.length > 3) this.lens.align(zoom[3]);
+    this.lens.zoom(zoom[1], zoom[2]);
+  }
+
+  // Where the view is, and of runs that are compared, which iteration begins at second 0.
+  get place() {
+    return [...this.lens.window, this.lens.alignment.number];
   }
 
   moved() {
     clearTimeout(this.settling);
     this.settling = setTimeout(() => {
-      const [start, end] = this.lens.window;
-      if (this.closed || this.last === `${start},${end}`) return;
-      this.last = `${start},${end}`;
-      this.send({ kind: "window", after: this.model.get("_zoom")[0] ?? 0, start, end });
+      const [start, end, iteration] = this.place;
+      if (this.closed || this.last === this.place.join()) return;
+      this.last = this.place.join();
+      this.send({ kind: "window", after: this.model.get("_zoom")[0] ?? 0, start, end, iteration });
     }, SETTLE_MS);
   }
 

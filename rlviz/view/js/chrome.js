@@ -30,6 +30,37 @@ function legendItems(entries, names) {
   });
 }
 
+// Two lines, as the style sheet has them.
+const HEADING_PX = 32;
+
+// What stands over the rows of a run, where there are several: on two lines at most, and of what does
+// not fit the last parts are left out. All of it is its title.
+class Heading {
+  constructor(plot, frame, bottom, text) {
+    this.box = element("div", "heading");
+    this.box.style.setProperty("--rlviz-frame", `${frame.left}px`);
+    this.box.style.top = `${frame.top + bottom - HEADING_PX}px`;
+    this.words = element("span", "");
+    this.box.append(this.words);
+    plot.append(this.box);
+    this.tell(text);
+  }
+
+  tell(text) {
+    this.text = this.box.title = text;
+    this.fit();
+  }
+
+  fit() {
+    const parts = this.text.split(" · ");
+    for (let length = parts.length; length > 0; length--) {
+      const left = length < parts.length ? ["…"] : [];
+      this.words.textContent = [...parts.slice(0, length), ...left].join(" · ");
+      if (this.words.scrollHeight <= this.box.clientHeight) return;
+    }
+  }
+}
+
 export class Chrome {
   constructor(root, facts) {
     this.facts = facts;
@@ -46,10 +77,12 @@ export class Chrome {
     this.plot = element("div", "plot");
     this.base = element("div", "base");
     root.append(head);
-    if (facts.subtitle) root.append(element("div", "subtitle", facts.subtitle));
+    this.subtitle = element("div", "subtitle", facts.subtitle);
+    if (facts.subtitle) root.append(this.subtitle);
     this.legend = element("ul", "legend");
     if (facts.toolbar) root.append(this.toolbar);
-    root.append(this.legend, this.plot, this.status);
+    this.aligned = element("div", "caption");
+    root.append(this.legend, this.plot, ...(facts.alignments.length > 0 ? [this.aligned] : []), this.status);
     const remarks = listRemarks(facts, (remark) => this.went(remark));
     if (remarks !== null) root.append(remarks);
     const numbers = foldNumbers(facts);
@@ -70,9 +103,10 @@ export class Chrome {
 
   // Beside the frame: pool names, and the base that the axis's ticks add to.
   place(frame) {
-    const { row_px: rowPx } = this.facts;
+    const { facts } = this;
+    const { row_px: rowPx } = facts;
     this.plot.style.position = "relative";
-    for (const { name, top, bottom } of this.facts.pools) {
+    for (const { name, top, bottom } of facts.pools) {
       const label = element("div", "pool", name);
       label.style.top = `${frame.top + top * rowPx}px`;
       label.style.height = `${(bottom - top) * rowPx}px`;
@@ -85,9 +119,25 @@ export class Chrome {
       });
       if (size === undefined) label.remove();
     }
+    this.headings = facts.headings.map(({ y, text }) => new Heading(this.plot, frame, y * rowPx, text));
     this.base.style.top = `${frame.bottom + 7}px`;
-    this.base.style.width = `${this.facts.left_px - 32}px`;
+    this.base.style.width = `${facts.left_px - 32}px`;
     this.plot.append(this.base);
+  }
+
+  // Of runs that are compared: what is said of an iteration that all have begin at second 0.
+  retell({ told, subtitle, description, headings }) {
+    this.aligned.textContent = told;
+    this.subtitle.textContent = subtitle;
+    this.plot.setAttribute("aria-label", description);
+    headings.forEach((text, i) => this.headings[i].tell(text));
+  }
+
+  // When the chart may have become wider or narrower.
+  resized(width) {
+    if (width === this.width) return;
+    this.width = width;
+    for (const heading of this.headings) heading.fit();
   }
 
   tell(text) {

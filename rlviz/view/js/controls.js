@@ -39,6 +39,13 @@ export class Controls {
     this.apply();
   }
 
+  // Where everything stands now is another place in time.
+  realigned() {
+    this.search.forget();
+    this.point(null);
+    this.apply();
+  }
+
   reset() {
     this.choose({ ...this.first });
     this.lens.home();

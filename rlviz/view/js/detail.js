@@ -51,18 +51,31 @@ export class Detail {
   }
 
   connectKernel(request) {
+    const { alignment } = this.lens;
+    const ask = (kind, asked) => request({ kind, ...asked, iteration: alignment.number });
     this.connect({
-      detail: async (wish) => unpack(...(await request({ kind: "detail", ...wish }))),
-      bucket: async (bucket) => (await request({ kind: "bucket", ...bucket }))[0],
-      places: async ({ search }) => unpackPlaces(...(await request({ kind: "places", search }))),
-      kernels: async (span) => (await request({ kind: "kernels", ...span }))[0],
-      busy: async (span) => (await request({ kind: "busy", ...span }))[0],
+      detail: async (wish) => unpack(...(await ask("detail", wish))),
+      bucket: async (bucket) => (await ask("bucket", bucket))[0],
+      places: async ({ search }) => unpackPlaces(...(await ask("places", { search }))),
+      kernels: async (span) => (await ask("kernels", span))[0],
+      busy: async (span) => (await ask("busy", span))[0],
     });
   }
 
   hold(picture) {
-    this.held = picture;
+    this.levels = picture;
+    this.held = this.lens.alignment.moved(picture);
     this.repaint();
+  }
+
+  // All that is known is of another alignment of the runs.
+  forget() {
+    this.asked++;
+    this.settled("");
+    this.explainer.forget();
+    [this.picture, this.answered] = [null, undefined];
+    if (this.levels) this.held = this.lens.alignment.moved(this.levels);
+    this.show();
   }
 
   // When the window is another one, and when other rows, colours or names are wanted.
@@ -126,6 +139,7 @@ export class Detail {
   get enough() {
     if (this.coarsest > 0 && this.lens.controls.search.active) return false;
     const [start, end] = this.lens.window;
+    if (!this.lens.alignment.shows(start, end)) return false;
     const pixel = (end - start) / this.pixels;
     return this.coarsest <= pixel * COARSE_PX && !this.lens.marks.coarse(pixel);
   }

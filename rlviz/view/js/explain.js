@@ -57,6 +57,13 @@ export class Explainer {
     else this.ask();
   }
 
+  forget() {
+    this.known.clear();
+    this.wanted = null;
+    this.askedAt = -Infinity;
+    clearTimeout(this.resting);
+  }
+
   remove() {
     this.gone = true;
     clearTimeout(this.resting);

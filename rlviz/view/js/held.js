@@ -318,9 +318,28 @@ function placesOf({ tracks, ranges, levels }, hit, rows, span) {
   }
 }
 
-// Promises what answers as a kernel would.
-export async function answersOf(held) {
-  const { tracks, ranges } = unpackHeld(held, await unzip(held.packed));
+// Promises the events and ranges of a page.
+export async function unpackedOf(held) {
+  return unpackHeld(held, await unzip(held.packed));
+}
+
+// Each row's events and ranges, so many seconds away from where they were packed.
+function shifted({ tracks, ranges }, shiftOf) {
+  const away = (values, by) => (by === 0 ? values : values.map((at) => at + by));
+  const moved = tracks.map((track) => {
+    const by = Math.round(shiftOf(track.row) * 1e9);
+    const [start, end, reach] = [track.start, track.end, track.reach].map((times) => away(times, by));
+    return { ...track, start, end, reach };
+  });
+  const [left, right] = [ranges.left, ranges.right].map((times) =>
+    times.map((at, i) => at + shiftOf(ranges.row[i])),
+  );
+  return { tracks: moved, ranges: { ...ranges, left, right } };
+}
+
+// What answers as a kernel would, with each row `shiftOf` seconds away from where it was packed.
+export function answersOf(held, unpacked, shiftOf) {
+  const { tracks, ranges } = shifted(unpacked, shiftOf);
   const levels = levelsOf(ranges);
   const hues = 1 + tracks.reduce((most, { color }) => color.reduce((a, b) => Math.max(a, b), most), 0);
   const kinds = new Map(held.kinds.flatMap((names, kind) => names.map((name) => [name, kind])));

@@ -1,6 +1,7 @@
 // The lens: one chart, alive. It is given BokehJS, an element, the figure and what the figure
 // cannot say of itself, and answers to the pointer, the keys and the theme.
 
+import { Alignment } from "./align.js";
 import { paintFast } from "./canvas.js";
 import { Chrome } from "./chrome.js";
 import { Controls } from "./controls.js";
@@ -72,9 +73,11 @@ class Lens {
     this.detail.explainer.changed = () => this.hover.again();
     this.writeAxes();
     this.chrome.place(this.view.frame.bbox);
+    this.alignment = new Alignment(this);
     passOver(this);
     this.measure = new Measure(this);
     this.kernels = new KernelTable(this);
+    if (this.alignment.now !== null) this.chrome.retell(this.alignment.now);
     this.toolbar = facts.toolbar ? new Toolbar(this, this.chrome.toolbar) : null;
     if (!facts.toolbar) this.chrome.head.append(askingOf(this));
     this.chrome.went = (remark) => goToRemark(remark, this);
@@ -149,9 +152,10 @@ class Lens {
       axis?.ticker.setv({ desired_num_ticks: Math.max(2, Math.round(width / TICK_PX)) });
     }
     this.labels.update(start, end, width);
+    this.chrome.resized(width);
     this.detail.moved();
     this.measure.place();
-    this.toolbar?.tellIteration(this.iterationShown()?.[0] ?? null, this.shows(...this.facts.window));
+    this.toolbar?.tellIteration(this.iterationShown()?.[0] ?? null, this.shows(...this.whole));
     for (const listener of this.listeners) listener(start, end);
   }
 
@@ -180,6 +184,17 @@ class Lens {
     const span = Math.min(Math.max(end - start, this.range.min_interval ?? 0), last - first);
     const from = Math.min(Math.max(start, first), last - span);
     this.range.setv({ start: from, end: from + span });
+  }
+
+  // What "all iterations" are.
+  get whole() {
+    return this.alignment.now === null ? this.facts.window : this.facts.limits;
+  }
+
+  // Of runs that are compared: have an iteration begin at second 0 in each, and show it.
+  align(number) {
+    if (this.alignment.at(number)) this.home();
+    this.schedule();
   }
 
   // The first view; `reset` also takes back what a reader has chosen.
@@ -221,6 +236,7 @@ class Lens {
 
   // The iteration that the window shows, and no other.
   iterationShown() {
+    if (this.alignment.now !== null && this.shows(...this.facts.window)) return this.facts.iterations[0];
     return this.facts.iterations.find(([, from, until]) => this.shows(from, until));
   }
 
@@ -231,11 +247,13 @@ class Lens {
   }
 
   showIteration(number) {
+    if (this.alignment.now !== null) return this.align(number);
     const found = this.facts.iterations.find(([known]) => known === number);
     if (found !== undefined) this.zoom(found[1], found[2]);
   }
 
   stepIteration(by) {
+    if (this.alignment.now !== null) return this.stepAlignment(by);
     const { iterations } = this.facts;
     if (iterations.length === 0) return;
     const shown = iterations.indexOf(this.iterationShown());
@@ -244,6 +262,12 @@ class Lens {
     const next = shown >= 0 ? shown + by : inside >= 0 ? inside : by > 0 ? 0 : iterations.length - 1;
     const [, from, until] = iterations[Math.min(Math.max(next, 0), iterations.length - 1)];
     this.zoom(from, until);
+  }
+
+  stepAlignment(by) {
+    const { number, numbers } = this.alignment;
+    const next = numbers.indexOf(number) + (this.iterationShown() === undefined ? 0 : by);
+    this.align(numbers[Math.min(Math.max(next, 0), numbers.length - 1)]);
   }
 
   // Obey the controls of a notebook: `model` is the widget's, `send` writes to the kernel.

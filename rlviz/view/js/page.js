@@ -1,6 +1,6 @@
 // A static page: everything lies in it already.
 
-import { answersOf } from "./held.js";
+import { answersOf, unpackedOf } from "./held.js";
 import { openLens } from "./lens.js";
 import { printing } from "./print.js";
 import { ambientTheme, paintRoot, watchTheme } from "./theme.js";
@@ -41,7 +41,11 @@ async function open() {
     lens.chrome.tell("This browser cannot unpack the detail of this page: it has no DecompressionStream.");
     return;
   }
-  lens.detail.connect(await answersOf(JSON.parse(held.textContent)));
+  const packed = JSON.parse(held.textContent);
+  const unpacked = await unpackedOf(packed);
+  const connect = () => lens.detail.connect(answersOf(packed, unpacked, (row) => lens.alignment.shiftOf(row)));
+  lens.alignment.changed = connect;
+  connect();
 }
 
 open().catch((error) => {

@@ -53,6 +53,13 @@ export class Search {
     }
   }
 
+  // Places are elsewhere now.
+  forget() {
+    this.answer = null;
+    this.askedAt = -Infinity;
+    this.cursor = -1;
+  }
+
   answered() {
     const { marks } = this;
     const { columns } = this.answer;

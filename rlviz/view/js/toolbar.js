@@ -48,7 +48,8 @@ export class Toolbar {
     const { facts } = lens;
     place.setAttribute("role", "toolbar");
     place.setAttribute("aria-label", "controls of the timeline");
-    if (facts.iterations.length > 0) place.append(this.iterations(facts.iterations));
+    const known = facts.alignments.length > 0 ? facts.alignments.map(({ iteration }) => iteration) : facts.iterations;
+    if (known.length > 0) place.append(this.iterations(known));
     place.append(this.searching(), this.colors(), ...this.rows(facts), ...this.domains(facts));
     place.append(askingOf(lens));
     place.append(group("view", button("reset", "first view, all rows, no search", () => this.controls.reset()), this.help()));
@@ -64,7 +65,7 @@ export class Toolbar {
     const elsewhere = new Option("–", "");
     elsewhere.hidden = true;
     this.picker = choice("iteration", [["all", "all iterations"], ...entries], (value) =>
-      value === "all" ? this.lens.home() : this.lens.showIteration(Number(value)),
+      value === "all" ? this.lens.zoom(...this.lens.whole) : this.lens.showIteration(Number(value)),
     );
     this.picker.append(elsewhere);
     return group(
