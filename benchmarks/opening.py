@@ -104,7 +104,7 @@ def _queries(run: Any) -> list[float]:  # noqa: ANN401
     random = np.random.default_rng(0)
     tracks = run.tracks.values()
     first = min(int(track.start_ns[0]) for track in tracks)
-    last = max(int(track.reach_ns[-1]) for track in tracks)
+    last = max(int(track.made.reach_ns[-1]) for track in tracks)
     times = []
     for _ in range(_WINDOWS):
         span = (last - first) * 10 ** random.uniform(-6, 0)

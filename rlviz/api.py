@@ -100,7 +100,7 @@ def load(
     opening = _opening(
         reports, rules, iteration_marker, offsets, executor, cache, part, anonymize=anonymize
     )
-    return opening.run_of(*opening.read())
+    return opening.run()
 
 
 def show(
@@ -155,7 +155,7 @@ def show(
         )
         if not static and in_notebook() and worth_filling(opening):
             return fill(opening)
-        timeline = Timeline(opening.run_of(*opening.read()))
+        timeline = Timeline(opening.run())
     look_at(timeline, part)
     timeline._show(static=static)
     return timeline

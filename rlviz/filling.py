@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rlviz.errors import RlvizError
+from rlviz.levels.elsewhere import make_rows_in
 from rlviz.loading import outcomes_of, waiting_bytes
+from rlviz.pool import Processes
 from rlviz.selection import sketch
 from rlviz.view.compose import compose
 from rlviz.view.timeline import Timeline
@@ -97,15 +99,19 @@ def look_at(timeline: Timeline, part: Part) -> bool:
 
 def _read(opening: Opening, timeline: Timeline, outcomes: list[Outcome]) -> None:
     due = time.monotonic() + _EVERY_S
-    for number, outcome in outcomes_of(opening.found, opening.wishes.executor, opening.store):
-        outcomes[number] = outcome
-        began = time.monotonic()
-        if began >= due and any(map(_waits, outcomes)):
-            run = _run_of(opening, outcomes)
-            timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
-            took = time.monotonic() - began
-            due = began + max(_EVERY_S, took / _SHARE)
-    timeline._renew(_run_of(opening, outcomes, kept=True))
+    executor, store = opening.wishes.executor, opening.store
+    with Processes() as processes:
+        for number, outcome in outcomes_of(opening.found, processes, executor, store):
+            outcomes[number] = outcome
+            began = time.monotonic()
+            if began >= due and any(map(_waits, outcomes)):
+                run = _run_of(opening, outcomes)
+                timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
+                took = time.monotonic() - began
+                due = began + max(_EVERY_S, took / _SHARE)
+        whole = _run_of(opening, outcomes, kept=True)
+        make_rows_in(processes, whole)
+    timeline._renew(whole)
 
 
 def _waits(outcome: Outcome) -> bool:

@@ -12,7 +12,6 @@ from tqdm.auto import tqdm
 from rlviz.errors import RlvizError, UnreadableReport
 from rlviz.levels.kept import keep, kept_report, read_through
 from rlviz.levels.store import Store, store_of
-from rlviz.pool import read_in_processes
 from rlviz.processors import processors
 from rlviz.reports.export import export_capture
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rlviz.levels.store import Cache
+    from rlviz.pool import Processes
     from rlviz.reports.find import Found
     from rlviz.reports.report import Report
 
@@ -32,7 +32,10 @@ _WORTH_PROCESSES = 150 << 20
 
 
 def read_all(
-    found: Sequence[Found], executor: Executor | None = None, cache: Cache = True
+    found: Sequence[Found],
+    processes: Processes,
+    executor: Executor | None = None,
+    cache: Cache = True,
 ) -> tuple[list[Report], list[tuple[str, RlvizError]]]:
     """Read reports, in the order in which they were found.
 
@@ -40,9 +43,11 @@ def read_all(
     ----------
     found : sequence of Found
         The reports.
+    processes : Processes
+        What reads them, where that is worth it.
     executor : concurrent.futures.Executor, optional
-        What reads them; the store's folder has to be seen by it under the same path. By default
-        processes of this machine, where that is worth it.
+        What reads them in place of `processes`; the store's folder has to be seen by it under the
+        same path.
     cache : bool, str or Path
         Where reports are kept: the cache folder, nowhere, or a folder.
 
@@ -57,7 +62,7 @@ def read_all(
     outcomes: dict[int, Outcome] = {}
     progress = tqdm(total=len(found), desc="reading reports", unit="report", leave=False, delay=1)
     with progress:
-        for number, outcome in outcomes_of(found, executor, store):
+        for number, outcome in outcomes_of(found, processes, executor, store):
             outcomes[number] = outcome
             progress.update()
     reports: list[Report] = []
@@ -72,13 +77,13 @@ def read_all(
 
 
 def outcomes_of(
-    found: Sequence[Found], executor: Executor | None, store: Store | None
+    found: Sequence[Found], processes: Processes, executor: Executor | None, store: Store | None
 ) -> Iterator[tuple[int, Outcome]]:
     """Read reports, and give each with its number as soon as it is there: kept ones first.
 
     Parameters
     ----------
-    found, executor, store
+    found, processes, executor, store
         As for `read_all`.
 
     Yields
@@ -104,7 +109,7 @@ def outcomes_of(
         with tempfile.TemporaryDirectory(prefix="rlviz-", ignore_cleanup_errors=True) as folder:
             # Results come through a store in any case: mapped, they outlive its folder.
             passing = store or Store(Path(folder))
-            yield from _read_elsewhere(waiting, executor, passing)
+            yield from _read_elsewhere(waiting, processes, executor, passing)
     else:
         for number, (one, path) in waiting.items():
             yield number, _read_here(store, one, path)
@@ -130,11 +135,14 @@ def _read_here(store: Store | None, one: Found, path: Path) -> Outcome:
 
 
 def _read_elsewhere(
-    waiting: dict[int, tuple[Found, Path]], executor: Executor | None, store: Store
+    waiting: dict[int, tuple[Found, Path]],
+    processes: Processes,
+    executor: Executor | None,
+    store: Store,
 ) -> Iterator[tuple[int, Outcome]]:
     paths = {number: path for number, (_, path) in waiting.items()}
     if executor is None:
-        told = read_in_processes(paths, store.folder)
+        told = processes.read(paths, store.folder)
     else:
         told = _read_by(executor, paths, store.folder)
     for number, error in told:

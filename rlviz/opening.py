@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rlviz.errors import NoReports, name_of
+from rlviz.levels.elsewhere import make_rows_in
 from rlviz.levels.memory import memory_of
 from rlviz.levels.query import ZoomableRun
 from rlviz.levels.store import store_of
 from rlviz.loading import read_all
+from rlviz.pool import Processes
 from rlviz.reports.find import expanded, find
 from rlviz.run.anonymize import anonymous
 from rlviz.run.assemble import assemble
@@ -83,9 +85,19 @@ class Opening:
         """Where reports are kept."""
         return store_of(self.wishes.cache)
 
-    def read(self) -> tuple[list[Report], list[tuple[str, RlvizError]]]:
-        """Read all reports, as of `rlviz.loading.read_all`."""
-        return read_all(self.found, self.wishes.executor, self.wishes.cache)
+    def run(self) -> ZoomableRun:
+        """Read all reports, and make the run.
+
+        Raises
+        ------
+        RlvizError
+            Nothing could be read; it tells why.
+        """
+        with Processes() as processes:
+            read = read_all(self.found, processes, self.wishes.executor, self.wishes.cache)
+            run = self.run_of(*read)
+            make_rows_in(processes, run)
+        return run
 
     def run_of(
         self,
@@ -99,7 +111,7 @@ class Opening:
         Parameters
         ----------
         read, unreadable
-            As of `read`.
+            As of `rlviz.loading.read_all`.
         kept : bool
             Whether what is worked out of it is worth keeping: it is all of the run.
 

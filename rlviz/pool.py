@@ -1,4 +1,4 @@
-"""Processes that read reports into a store.
+"""Processes that read reports, and work rows out, into a store.
 
 They are started as programs of their own: nothing is forked, since polars has threads, and the
 caller's script is not imported again, so that it needs no main guard.
@@ -20,114 +20,159 @@ from rlviz.errors import RlvizError, UnreadableReport
 from rlviz.processors import processors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
 
-__all__ = ["read_in_processes", "serve"]
+__all__ = ["Processes", "serve"]
 
 _STOP_S = 5.0
 
 
-def read_in_processes(
-    paths: Mapping[int, Path], folder: Path, count: int | None = None
-) -> Iterator[tuple[int, RlvizError | None]]:
-    """Read reports into the store in `folder`; tell of each when it is done.
+class Processes:
+    """Processes of this machine; they are started when there is work, and end with the context.
 
     Parameters
     ----------
-    paths : mapping of int to Path
-        The reports, each with a number.
-    folder : Path
-        The store's.
     count : int, optional
-        How many processes; by default one a processor.
-
-    Yields
-    ------
-    number : int
-        Whose turn it was.
-    error : RlvizError or None
-        Why it could not be read. A process that dies costs the report that it read, no other.
+        How many; by default one a processor.
     """
-    count = min(count or processors(), len(paths))
-    largest_first = sorted(paths, key=lambda number: -_size(paths[number]))
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for number in largest_first:
-        waiting.put(number)
-    pool = _Pool(paths, folder.absolute(), waiting, max(1, processors() // count))
-    threads = [threading.Thread(target=pool.drive, daemon=True) for _ in range(count)]
-    try:
-        for thread in threads:
-            thread.start()
-        for _ in paths:
-            number, outcome = pool.next_outcome()
-            if outcome is not None and not isinstance(outcome, RlvizError):
-                raise outcome
-            yield number, outcome
-    finally:
-        pool.stop()
-        for thread in threads:
-            thread.join(_STOP_S)
 
-
-class _Pool:
-    def __init__(
-        self, paths: Mapping[int, Path], folder: Path, waiting: queue.SimpleQueue[int], threads: int
-    ) -> None:
-        self._paths = paths
-        self._folder = folder
-        self._waiting = waiting
-        self._threads = threads
-        self._done: queue.SimpleQueue[tuple[int, Exception | None]] = queue.SimpleQueue()
+    def __init__(self, count: int | None = None) -> None:
+        self._count = count or processors()
+        self._threads = max(1, processors() // self._count)
         self._lock = threading.Lock()
-        self._processes: set[subprocess.Popen[str]] = set()
+        self._all: set[subprocess.Popen[str]] = set()
+        self._idle: queue.SimpleQueue[subprocess.Popen[str]] = queue.SimpleQueue()
         self._stopped = False
 
-    def next_outcome(self) -> tuple[int, Exception | None]:
-        while True:
-            try:  # with a limit: an interrupt is seen only between two waits on some systems
-                return self._done.get(timeout=0.2)
-            except queue.Empty:
-                continue
+    def __enter__(self) -> Self:
+        return self
 
-    def drive(self) -> None:
-        """Give one process after another report until none is left; runs in a thread."""
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def read(
+        self, paths: Mapping[int, Path], folder: Path
+    ) -> Iterator[tuple[int, RlvizError | None]]:
+        """Read reports into the store in `folder`; tell of each when it is done.
+
+        Parameters
+        ----------
+        paths : mapping of int to Path
+            The reports, each with a number.
+        folder : Path
+            The store's.
+
+        Yields
+        ------
+        number : int
+            Whose turn it was.
+        error : RlvizError or None
+            Why it could not be read. A process that dies costs the report that it read, no other.
+        """
+        store = str(folder.absolute())
+        jobs = {
+            number: {"store": store, "read": str(paths[number].absolute())}
+            for number in sorted(paths, key=lambda number: -_size(paths[number]))
+        }
+        for number, answer in self._done(jobs):
+            yield number, _understood(answer, paths[number])
+
+    def make_rows(self, rows: Sequence[int], memory: str, folder: Path) -> Iterator[int]:
+        """Work rows out into the store in `folder`, as of `rlviz.levels.elsewhere`.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows.
+        memory : str
+            Key of the memory of their run, which has the plan of them.
+        folder : Path
+            The store's.
+
+        Yields
+        ------
+        int
+            A row that was worked out, or that a process gave up.
+        """
+        store = str(folder.absolute())
+        jobs = {row: {"store": store, "memory": memory, "row": row} for row in rows}
+        for row, _ in self._done(jobs):
+            yield row
+
+    def _done(
+        self, jobs: Mapping[int, dict[str, Any]]
+    ) -> Iterator[tuple[int, dict[str, Any] | int]]:
+        """Do jobs in their order; give the answer to each, or the status of who died of it."""
+        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number in jobs:
+            waiting.put(number)
+        done: queue.SimpleQueue[tuple[int, dict[str, Any] | int | Exception]] = queue.SimpleQueue()
+        count = min(self._count, len(jobs))
+        threads = [
+            threading.Thread(target=self._drive, args=(jobs, waiting, done), daemon=True)
+            for _ in range(count)
+        ]
+        complete = False
+        try:
+            for thread in threads:
+                thread.start()
+            for _ in jobs:
+                number, answer = _next_of(done)
+                if isinstance(answer, Exception):
+                    raise answer
+                yield number, answer
+            complete = True
+        finally:
+            if not complete:
+                self._stop()
+            for thread in threads:
+                thread.join(_STOP_S)
+
+    def _drive(
+        self,
+        jobs: Mapping[int, dict[str, Any]],
+        waiting: queue.SimpleQueue[int],
+        done: queue.SimpleQueue[tuple[int, dict[str, Any] | int | Exception]],
+    ) -> None:
+        """Give one process job after job until none is left; runs in a thread."""
         process: subprocess.Popen[str] | None = None
         while not self._stopped:
             try:
-                number = self._waiting.get_nowait()
+                number = waiting.get_nowait()
             except queue.Empty:
                 break
             try:
-                process = process or self._start()
-                answer = None if process is None else self._ask(process, number)
+                process = process or self._any()
+                answer: dict[str, Any] | int | None = _ask(process, jobs[number])
                 if answer is None:
-                    outcome: Exception | None = self._death(process, self._paths[number])
-                    process = None
-                else:
-                    outcome = _understood(answer, self._paths[number])
+                    answer, process = self._end(process), None
+                done.put((number, answer))
             except Exception as error:
-                outcome = error
-            self._done.put((number, outcome))
+                done.put((number, error))
         if process is not None:
-            self._end(process)
+            self._idle.put(process)
 
-    def stop(self) -> None:
-        """Kill all processes, whatever they do."""
-        with self._lock:
-            self._stopped = True
-            for process in self._processes:
-                process.kill()
+    def _any(self) -> subprocess.Popen[str]:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            return self._start()
 
-    def _start(self) -> subprocess.Popen[str] | None:
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}; "
-            "from rlviz.pool import serve; serve(sys.argv[1])"
-        )
+    def _start(self) -> subprocess.Popen[str]:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from rlviz.pool import serve; serve()"
         with self._lock:
             if self._stopped:
-                return None
+                message = "the processes were stopped"
+                raise RuntimeError(message)
             process = subprocess.Popen(
-                [sys.executable, "-c", code, str(self._folder)],
+                [sys.executable, "-c", code],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -135,26 +180,17 @@ class _Pool:
                 env={**os.environ, "POLARS_MAX_THREADS": str(self._threads)},
                 start_new_session=True,  # an interrupt is for the caller alone, which kills them
             )
-            self._processes.add(process)
+            self._all.add(process)
         return process
 
-    def _ask(self, process: subprocess.Popen[str], number: int) -> dict[str, Any] | None:
-        """Have a process read a report; None when it died."""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(str(self._paths[number].absolute())) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except OSError:
-            return None
-        return json.loads(line) if line.endswith("\n") else None
-
-    def _death(self, process: subprocess.Popen[str] | None, path: Path) -> RlvizError:
-        status = None if process is None else self._end(process)
-        problem = f"the process that read it died (status {status})."
-        remedy = "It may have run out of memory: load fewer reports, or on a larger machine."
-        return UnreadableReport(path, problem, remedy)
+    def _stop(self) -> None:
+        """Kill all processes, whatever they do."""
+        with self._lock:
+            self._stopped = True
+            for process in self._all:
+                process.kill()
+        while not self._idle.empty():
+            self._end(self._idle.get())
 
     def _end(self, process: subprocess.Popen[str]) -> int:
         for stream in (process.stdin, process.stdout):
@@ -165,23 +201,28 @@ class _Pool:
                 continue
         status = process.wait()
         with self._lock:
-            self._processes.discard(process)
+            self._all.discard(process)
         return status
 
 
-def serve(folder: str) -> None:
-    """Read reports whose paths come line by line, until there are no more."""
+def serve() -> None:
+    """Do the jobs that come line by line, until there are no more."""
+    from rlviz.levels.elsewhere import make_planned_row
     from rlviz.levels.kept import keep
     from rlviz.levels.store import Store
 
     # Whatever else is printed must not get between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
-    store = Store(Path(folder))
     for line in sys.stdin:
+        job = json.loads(line)
+        store = Store(Path(job["store"]))
         answer: dict[str, Any] = {}
         try:
-            keep(store, Path(json.loads(line)))
+            if "read" in job:
+                keep(store, Path(job["read"]))
+            else:
+                make_planned_row(store, job["memory"], job["row"])
         except RlvizError as error:
             answer = {
                 "error": type(error).__name__,
@@ -196,9 +237,37 @@ def serve(folder: str) -> None:
         answers.flush()
 
 
-def _understood(answer: dict[str, Any], path: Path) -> Exception | None:
+def _next_of(
+    done: queue.SimpleQueue[tuple[int, dict[str, Any] | int | Exception]],
+) -> tuple[int, dict[str, Any] | int | Exception]:
+    while True:
+        try:  # with a limit: an interrupt is seen only between two waits on some systems
+            return done.get(timeout=0.2)
+        except queue.Empty:
+            continue
+
+
+def _ask(process: subprocess.Popen[str], job: dict[str, Any]) -> dict[str, Any] | None:
+    """Have a process do a job; None when it died."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(job) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+    except OSError:
+        return None
+    return json.loads(line) if line.endswith("\n") else None
+
+
+def _understood(answer: dict[str, Any] | int, path: Path) -> RlvizError | None:
+    if isinstance(answer, int):
+        problem = f"the process that read it died (status {answer})."
+        remedy = "It may have run out of memory: load fewer reports, or on a larger machine."
+        return UnreadableReport(path, problem, remedy)
     if "unexpected" in answer:
-        return RuntimeError(f"{answer['unexpected']} while {path.name} was read")
+        message = f"{answer['unexpected']} while {path.name} was read"
+        raise RuntimeError(message)
     if "error" in answer:
         kind: type[RlvizError] = getattr(rlviz.errors, answer["error"])
         return kind(path, answer["problem"], answer["remedy"])

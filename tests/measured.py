@@ -108,6 +108,7 @@ def metrics_of(run: Run, iterations: Iterable[Iteration], refits: Iterable[Refit
     """Measure iterations and refits of a run."""
     return Metrics(
         events=run.events,
+        activity=lambda: run.lane_activity,
         rows=run.rows,
         reports=run.reports,
         diagnostics=run.diagnostics,

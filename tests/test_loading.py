@@ -18,7 +18,7 @@ from rlviz import loading
 from rlviz.errors import NotAnExport, UnreadableReport
 from rlviz.levels import kept
 from rlviz.levels.store import Store
-from rlviz.pool import read_in_processes
+from rlviz.pool import Processes
 from rlviz.processors import processors
 from tests.killed import kill_writers
 from tests.small_reports import told, write
@@ -85,7 +85,8 @@ def test_a_plain_script_needs_no_main_guard(tmp_path: Path) -> None:
 def test_errors_come_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "bad.sqlite"
     path.write_bytes(b"no database at all")
-    ((number, error),) = read_in_processes({7: path}, tmp_path / "store", 1)
+    with Processes(1) as processes:
+        ((number, error),) = processes.read({7: path}, tmp_path / "store")
     assert number == 7
     assert isinstance(error, NotAnExport)
     assert error.path == path
@@ -108,7 +109,8 @@ def test_a_process_that_dies_costs_one_report(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
     paths = dict(enumerate(sorted(folder.iterdir())))
-    outcomes = dict(read_in_processes(paths, tmp_path / "store", 1))
+    with Processes(1) as processes:
+        outcomes = dict(processes.read(paths, tmp_path / "store"))
     assert outcomes[0] is None
     assert outcomes[2] is None
     assert isinstance(outcomes[1], UnreadableReport)

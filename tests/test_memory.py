@@ -113,7 +113,7 @@ def test_a_run_that_is_opened_again_is_the_same(folder: Path, tmp_path: Path) ->
     made = compose(first)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rlviz.view.compose._composed", None)
-        patch.setattr("rlviz.levels.tracks._make", None)
+        patch.setattr("rlviz.levels.tracks.make_row", None)
         patch.setattr("rlviz.run.assemble.align", None)
         patch.setattr("rlviz.run.assemble.tell_story", None)
         patch.setattr("rlviz.run.events.Events._annotations", None)
@@ -159,7 +159,8 @@ def test_a_memory_that_cannot_be_understood_is_told_and_made_again(
     whole = compose(opened(folder, tmp_path))
     store = Store(tmp_path)
     kept = [path.name for path in tmp_path.iterdir() if "-" in path.name]
-    assert {name.rsplit("-")[-1] for name in kept} > {"clock", "ranges", "story", "levels", "scene"}
+    held = {name.split("-", 1)[1] for name in kept}
+    assert held > {"clock", "ranges", "story", "row-0", "row-1", "scene"}
     for name in kept:
         entry = store.get(name)
         assert entry is not None

@@ -38,7 +38,7 @@ TICK_NS = 500_000  # half of what closes a gap: one idle tick is no pause of a p
 def gpu_of(row: int, pool: str, pairs: Any) -> GpuTime:
     busy = unite(pairs, TICK_NS)
     nothing = unite([])
-    activity = Activity(busy, nothing, nothing, busy)
+    activity = Activity(busy, nothing, nothing, nothing)
     captured = unite([(0, LAST + 10)], TICK_NS)
     role = "generation" if pool == "generation" else "policy"
     gaps = idle_gaps(busy, captured, nothing)

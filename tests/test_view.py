@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +15,6 @@ from rlviz.levels.groups import Groups
 from rlviz.levels.query import MARKS, Strip, ZoomableRun, strips_of
 from rlviz.levels.tally import NOTHING
 from rlviz.levels.track import Track
-from rlviz.run.intervals import union
 from rlviz.run.phases import ACTIVITY
 from tests.exports import Export
 
@@ -120,10 +118,9 @@ def test_any_window_of_any_track_equals_a_sweep(
     code = (np.arange(len(start)) % len(ACTIVITY)).astype(np.uint8)
     name = np.arange(len(start), dtype=np.int32)
     none = np.zeros(len(start), np.uint8)
-    track = Track(0, start, end, name, code, Groups((), none, none, (0,)), union(start, end))
-    later = replace(
-        track, row=1, start_ns=start + 7, end_ns=end + 7, busy=union(start + 7, end + 7)
-    )
+    groups = Groups((), none, none, (0,))
+    track = Track.of(0, start, end, name, code, groups)
+    later = Track.of(1, start + 7, end + 7, name, code, groups)
     both = strips_of([track, later], at, at + span, max(span // width_px, 1))
     for strip, own in zip(both, (track, later), strict=True):
         check_strip(strip, own)

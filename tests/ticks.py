@@ -102,8 +102,9 @@ def recorded(works: list[tuple[int, str, tuple[int, int]]], parts: int = 1) -> A
         for dealt in (own[place::parts] for place in range(parts)):
             start, end, code = np.array(dealt, np.int64).reshape(-1, 3).T
             kind = np.array([KINDS[names[c]] for c in code], np.uint8)
-            read = pl.DataFrame({"start": start, "end": end, "name": code})
-            made.append(Part(0, lane, read, kind, 0, np.arange(len(names), dtype=np.int32)))
+            read = pl.DataFrame({"start": start, "end": end, "name": code, "kind": kind})
+            recode = np.arange(len(names), dtype=np.int32)
+            made.append(Part(0, lane, None, 0, read, pl.DataFrame(), 0, recode))
     return cast("Any", Recorded(tuple(made), pl.Series(names)))
 
 

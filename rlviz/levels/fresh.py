@@ -46,7 +46,10 @@ def fresh_strips(
     zero, span, rows = first * width_ns, count * width_ns, len(tracks)
     # All rows at once: each has a stretch of buckets of its own, behind that of the row before.
     inside = [track.chosen(zero, zero + span) for track in tracks]
-    events = [(t.start_ns[own], t.end_ns[own]) for t, own in zip(tracks, inside, strict=True)]
+    events = [
+        (t.events.start_ns(own), t.events.end_ns(own))
+        for t, own in zip(tracks, inside, strict=True)
+    ]
     code = np.concatenate([t.facet(facet, own) for t, own in zip(tracks, inside, strict=True)])
     pieces = cut_at_edges(*_side_by_side(events, zero, span), 0, width_ns)
     edges = np.arange(rows * count + 1) * width_ns

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from rlviz.reports.gpu_rows import GRAPH, KERNEL
 
@@ -62,8 +63,8 @@ def _kinds(run: Run) -> UInt8:
     communicates = run.rules.communication.matches(run.events.names).to_numpy()
     kinds = np.where(communicates, KINDS.index("communication"), KINDS.index("compute"))
     for part in run.events.parts:
-        other = np.flatnonzero(part.kind != KERNEL)
-        is_graph = part.kind[other] == GRAPH
+        other = part.sums.filter(pl.col("kind") != KERNEL)
+        is_graph = other["kind"].to_numpy() == GRAPH
         code = np.where(is_graph, KINDS.index("graph"), KINDS.index("copy"))
-        kinds[part.name[other]] = code
+        kinds[other["name"].to_numpy()] = code
     return kinds.astype(np.uint8)

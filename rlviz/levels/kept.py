@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["keep", "kept_report", "key_of", "read_through", "sketched"]
 
-_FORMAT = 3  # goes up when what is kept of a report changes
+_FORMAT = 4  # goes up when what is kept of a report changes
 _ENDS = 1 << 16
-_FRAMES = ("activity", "devices", "ranges", "marks", "collectives")
+_FRAMES = ("activity", "devices", "sums", "ranges", "marks", "collectives")
 
 
 def key_of(path: Path) -> str:
@@ -157,7 +157,9 @@ def _opened(entry: Entry, path: Path, key: str | None, role: str | None) -> Repo
         ranges=frames["ranges"],
         marks=frames["marks"],
         diagnostics=tuple(Diagnostic(**found) for found in facts["diagnostics"]),
+        sums=frames["sums"],
         collectives=frames["collectives"],
+        entry=entry.folder.name,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import rlviz
@@ -16,11 +17,11 @@ from rlviz.run.memo import forgets
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rlviz.levels.store import Entry, Store
+    from rlviz.levels.store import Store
     from rlviz.reports.report import Report
     from rlviz.run.memo import Memo
 
-__all__ = ["memory_of"]
+__all__ = ["Memory", "memory_of"]
 
 T = TypeVar("T")
 
@@ -52,35 +53,70 @@ def memory_of(store: Store | None, reports: Sequence[Report], asked: Sequence[ob
     except RlvizError:
         return forgets
     digest.update(repr(asked).encode())
-    return _Memory(store, digest.hexdigest()[:32])
+    return Memory(store, digest.hexdigest()[:32])
 
 
 def _size(report: Report) -> int:
     return report.gpu_rows + (0 if report.ranges is None else len(report.ranges))
 
 
-class _Memory:
+class Memory:
+    """What is kept of one run, each value under a name.
+
+    Parameters
+    ----------
+    store : Store
+        Where.
+    key : str
+        What tells the run from any other.
+    """
+
     def __init__(self, store: Store, key: str) -> None:
-        self._store = store
-        self._key = key
+        self.store = store
+        self.key = key
 
     def __call__(self, name: str, classes: Sequence[type], make: Callable[[], T]) -> T:
-        key = f"{self._key}-{name}"
-        entry = self._store.get(key)
-        if entry is not None:
-            try:
-                return cast("T", self._opened(entry, classes))
-            except NOT_UNDERSTOOD:
-                self._store.discard(key)
+        """Give a value, as of `rlviz.run.memo.Memo`."""
+        with suppress(LookupError):
+            return cast("T", self.value(name, classes))
         value = make()
-        json, frames = pack(value)
-        facts: dict[str, Any] = {"value": json}
-        entry = self._store.put(key, frames, facts)
-        if entry is None:
+        if not self.keep(name, value):
             return value
         # The mapped columns replace those in memory, which can go.
-        return cast("T", self._opened(entry, classes))
+        with suppress(LookupError):
+            return cast("T", self.value(name, classes))
+        return value
 
-    @staticmethod
-    def _opened(entry: Entry, classes: Sequence[type]) -> Any:  # noqa: ANN401  - what was made
-        return unpack(entry.facts["value"], entry.frame, classes)
+    def holds(self, name: str) -> bool:
+        """Tell whether there is a value, whole."""
+        return self.store.get(self._key_of(name)) is not None
+
+    def value(self, name: str, classes: Sequence[type]) -> Any:  # noqa: ANN401  - what was kept
+        """Give a value.
+
+        Raises
+        ------
+        LookupError
+            There is none, or it cannot be understood any more.
+        """
+        entry = self.store.get(self._key_of(name))
+        if entry is None:
+            raise LookupError(name)
+        try:
+            return unpack(entry.facts["value"], entry.frame, classes)
+        except NOT_UNDERSTOOD:
+            self.store.discard(self._key_of(name))
+            raise LookupError(name) from None
+
+    def keep(self, name: str, value: object) -> bool:
+        """Keep a value; False when that cannot be."""
+        json, frames = pack(value)
+        facts: dict[str, Any] = {"value": json}
+        return self.store.put(self._key_of(name), frames, facts) is not None
+
+    def forget(self, name: str) -> None:
+        """Remove a value."""
+        self.store.remove(self._key_of(name))
+
+    def _key_of(self, name: str) -> str:
+        return f"{self.key}-{name}"

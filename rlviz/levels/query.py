@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.levels.fresh import fresh_strips
-from rlviz.levels.groups import groups_of
 from rlviz.levels.strip import Strip
-from rlviz.levels.tracks import tracks_of
+from rlviz.levels.tracks import remembered_groups, tracks_of
 from rlviz.run.frames import write_frames
 from rlviz.run.run import Run
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from rlviz.levels.groups import Groups
     from rlviz.levels.strip import Facet
     from rlviz.levels.track import Track
+    from rlviz.run.activity import Activity
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
@@ -97,11 +97,17 @@ class ZoomableRun(Run):
         """GPU activity by row."""
         return tracks_of(self)
 
+    @property
+    def lane_activity(self) -> dict[int, Activity]:
+        """What each lane did; one without GPU data is absent."""
+        return {
+            lane: own for track in self.tracks.values() for lane, own in track.made.lanes.items()
+        }
+
     @cached_property
     def groups(self) -> Groups:
         """What the names of GPU events stand for."""
-        tracks = self.tracks
-        return next(iter(tracks.values())).groups if tracks else groups_of(self)
+        return remembered_groups(self)
 
     def view(
         self,
@@ -185,12 +191,17 @@ def _events(start_ns: int, end_ns: int, tracks: list[Track]) -> View:
     if not tracks:
         return View(start_ns, end_ns, (), *_no_events())
     inside = [track.inside(start_ns, end_ns) for track in tracks]
-    columns = [
-        np.concatenate([getattr(t, c)[own] for t, own in zip(tracks, inside, strict=True)])
-        for c in ("start_ns", "end_ns", "name", "code")
-    ]
+    start, end, name = (
+        np.concatenate([column(own) for column, own in zip(columns, inside, strict=True)])
+        for columns in (
+            [track.events.start_ns for track in tracks],
+            [track.events.end_ns for track in tracks],
+            [track.events.name for track in tracks],
+        )
+    )
+    code = np.concatenate([track.code[own] for track, own in zip(tracks, inside, strict=True)])
     row = np.repeat([track.row for track in tracks], [len(own) for own in inside])
-    return View(start_ns, end_ns, (), row.astype(np.int32), *columns)
+    return View(start_ns, end_ns, (), row.astype(np.int32), start, end, name, code)
 
 
 def _no_events() -> tuple[Int32, Int64, Int64, Int32, UInt8]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rlviz.levels.groups import groups_of
 from rlviz.levels.query import ZoomableRun
 from rlviz.run.events import lookup
 from rlviz.run.iterations import Story
@@ -16,8 +14,6 @@ from rlviz.run.iterations import Story
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rlviz.levels.groups import Groups
-    from rlviz.levels.track import Track
 
 __all__ = ["Place", "SideBySide"]
 
@@ -91,31 +87,6 @@ class SideBySide(ZoomableRun):
             story=Story(),
             phases=pl.concat([place.moved(run.phases()) for place, run in pairs]),
         )
-
-    @cached_property
-    def tracks(self) -> dict[int, Track]:
-        """GPU activity by row."""
-        found: dict[int, Track] = {}
-        for name, run in self.runs.items():
-            place, recode = self.places[name], self.events.recodes[name]  # type: ignore[attr-defined]
-            for track in run.tracks.values():
-                found[track.row + place.row] = replace(
-                    track,
-                    row=track.row + place.row,
-                    start_ns=track.start_ns + place.shift_ns,
-                    end_ns=track.end_ns + place.shift_ns,
-                    name=recode.to_numpy()[track.name],
-                    groups=self.groups,
-                    busy=(track.busy[0] + place.shift_ns, track.busy[1] + place.shift_ns),
-                    # Levels have buckets on edges of a clock, and codes of names.
-                    kept=None,
-                )
-        return found
-
-    @cached_property
-    def groups(self) -> Groups:
-        """What the names of GPU events stand for."""
-        return groups_of(self)
 
 
 class _Events:

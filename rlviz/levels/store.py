@@ -167,6 +167,10 @@ class Store:
         )
         self._remove(self.folder / key)
 
+    def remove(self, key: str) -> None:
+        """Remove an entry that is of no use any more."""
+        self._remove(self.folder / key)
+
     def put(
         self, key: str, frames: Mapping[str, pl.DataFrame], facts: Mapping[str, Any]
     ) -> Entry | None:

@@ -9,26 +9,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.levels.coverage import Coverage
-from rlviz.levels.pyramid import Pyramid, level_of
-from rlviz.levels.tally import Columns, tally
-from rlviz.processors import processors
+from rlviz.levels.events import RowEvents
+from rlviz.levels.made import STRIDE, columns_of, made_of
+from rlviz.levels.pyramid import level_of
+from rlviz.levels.tally import tally
+from rlviz.run.activity import Activity
+from rlviz.run.intervals import union
 from rlviz.run.phases import ACTIVITY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.levels.groups import Groups
-    from rlviz.levels.pyramid import Level
+    from rlviz.levels.made import MadeRow
+    from rlviz.levels.pyramid import Level, Pyramid
     from rlviz.levels.strip import Facet
+    from rlviz.levels.tally import Columns
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
     UInt8 = NDArray[np.uint8]
+    Spans = tuple[Int64, Int64]
 
 __all__ = ["Track"]
-
-# With fewer events, threads cost more than they give.
-_MANY = 500_000
 
 
 @dataclass(frozen=True)
@@ -39,47 +42,85 @@ class Track:
     ----------
     row : int
         Row of the chart.
-    start_ns, end_ns : ndarray of int64, shape (n,)
-        On the run's clock, by start.
-    name : ndarray of int32, shape (n,)
-        Codes of short names, as of ``run.events.names``.
-    code : ndarray of uint8, shape (n,)
-        Index into ``rlviz.run.phases.ACTIVITY``.
+    events : RowEvents
+        When they were, and what they are called.
+    made : MadeRow
+        What was worked out of them.
     groups : Groups
         What the names stand for.
-    busy : (ndarray, ndarray)
-        Union of the events.
-    kept : Pyramid, optional
-        Its levels, where they are kept.
+    codes : int
+        How many codes there are.
     """
 
     row: int
-    start_ns: Int64
-    end_ns: Int64
-    name: Int32
-    code: UInt8
+    events: RowEvents
+    made: MadeRow
     groups: Groups
-    busy: tuple[Int64, Int64]
-    kept: Pyramid | None = None
+    codes: int = len(ACTIVITY)
+
+    @classmethod
+    def of(
+        cls,
+        row: int,
+        start_ns: Int64,
+        end_ns: Int64,
+        name: Int32,
+        code: UInt8,
+        groups: Groups,
+        codes: int = len(ACTIVITY),
+    ) -> Track:
+        """Prepare any events, by start: of GPUs or not.
+
+        Parameters
+        ----------
+        row : int
+            A number of theirs.
+        start_ns, end_ns, name, code, groups, codes
+            As of `rlviz.levels.made.columns_of`.
+        """
+        busy = union(start_ns, end_ns)
+        none = busy[0][:0], busy[0][:0]
+        columns = columns_of(start_ns, end_ns, name, code, groups, codes)
+        made = made_of(columns, {0: Activity(busy, none, none, none)}, None)
+        return cls(row, RowEvents.as_they_are(start_ns, end_ns, name), made, groups, codes)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def start_ns(self) -> Int64:
+        """Starts on the run's clock, ascending."""
+        return self.events.start_ns()
+
+    @property
+    def end_ns(self) -> Int64:
+        """Ends on the run's clock."""
+        return self.events.end_ns()
+
+    @property
+    def name(self) -> Int32:
+        """Codes of short names, as of ``run.events.names``."""
+        return self.events.name()
+
+    @property
+    def code(self) -> UInt8:
+        """What each was for: of GPU events, index into ``rlviz.run.phases.ACTIVITY``."""
+        return self.made.code
+
+    @property
+    def busy(self) -> Spans:
+        """Union of the events."""
+        return self.made.busy
+
+    @property
+    def pyramid(self) -> Pyramid:
+        """All levels."""
+        return self.made.pyramid
 
     @cached_property
     def coverage(self) -> Coverage:
         """Busy time of any window."""
         return Coverage.of(*self.busy)
-
-    @cached_property
-    def pyramid(self) -> Pyramid:
-        """All levels."""
-        if self.kept is not None:
-            return self.kept
-        threads = processors() if len(self.start_ns) >= _MANY else 1
-        return Pyramid.of(self._columns(slice(None)), self.coverage, threads)
-
-    @cached_property
-    def reach_ns(self) -> Int64:
-        """Latest end of each event and all before it; ascending."""
-        ascends = bool((self.end_ns[1:] >= self.end_ns[:-1]).all())
-        return self.end_ns if ascends else np.maximum.accumulate(self.end_ns)
 
     def count(self, start_ns: int, end_ns: int) -> int:
         """Count the events that may reach into a window: no fewer than do."""
@@ -97,9 +138,10 @@ class Track:
     def chosen(self, start_ns: int, end_ns: int) -> slice | Int64:
         """Give the same as `inside`, as a slice where they stand together."""
         first, last = self._between(start_ns, end_ns)
-        reaches = self.end_ns[first:last] > start_ns
-        reaches |= self.start_ns[first:last] >= start_ns
-        return slice(first, last) if reaches.all() else first + np.flatnonzero(reaches)
+        own = slice(first, last)
+        reaches = self.events.end_ns(own) > start_ns
+        reaches |= self.events.start_ns(own) >= start_ns
+        return own if reaches.all() else first + np.flatnonzero(reaches)
 
     def buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level:
         """Aggregate a window: buckets of a level, or of the events where none is fine enough.
@@ -134,23 +176,21 @@ class Track:
         if facet == "code":
             return self.code[own]
         table = self.groups.kind_of_name if facet == "kind" else self.groups.of_name
-        return table[self.name[own]]
+        return table[self.events.name(own)]
 
     def _columns(self, own: slice | Int64) -> Columns:
-        name, groups = self.name[own], self.groups
-        return Columns(
-            self.start_ns[own],
-            self.end_ns[own],
-            name,
-            self.code[own],
-            groups.of_name[name],
-            len(ACTIVITY),
-            len(groups.of_name),
-            groups.kinds,
-        )
+        events = self.events
+        start, end, name = events.start_ns(own), events.end_ns(own), events.name(own)
+        return columns_of(start, end, name, self.code[own], self.groups, self.codes)
 
     def _between(self, start_ns: int, end_ns: int) -> tuple[int, int]:
-        starts = int(np.searchsorted(self.start_ns, start_ns, side="left"))
-        reaches = int(np.searchsorted(self.reach_ns, start_ns, side="right"))
-        first = min(starts, reaches)
-        return first, max(first, int(np.searchsorted(self.start_ns, end_ns, side="left")))
+        starts, ends = (self.events.begun_before(at) for at in (start_ns, end_ns))
+        first = min(starts, self._reaching(start_ns))
+        return first, max(first, ends)
+
+    def _reaching(self, at_ns: int) -> int:
+        """Give the number of the first event that ends behind a moment."""
+        block = int(np.searchsorted(self.made.reach_ns, at_ns, side="right"))
+        own = slice(block * STRIDE, (block + 1) * STRIDE)
+        behind = np.flatnonzero(self.events.end_ns(own) > at_ns)
+        return own.start + int(behind[0]) if len(behind) else len(self)

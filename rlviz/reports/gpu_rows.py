@@ -16,6 +16,7 @@ from rlviz.reports.btree import NOTHING_MORE
 from rlviz.reports.collectives import Collectives
 from rlviz.reports.database import NOT_INTEGER, NULL
 from rlviz.reports.lean import LeanRows
+from rlviz.reports.sums import name_sums
 from rlviz.reports.table import UNNAMED, Faults, missing_columns
 
 if TYPE_CHECKING:
@@ -51,13 +52,16 @@ class GpuRows(NamedTuple):
     devices : polars.DataFrame or None
         pid (null when not recorded), device, rows: so many rows of `activity` belong to it, in
         this order.
+    sums : polars.DataFrame or None
+        What the names of `activity` add up to, as of `rlviz.reports.sums`.
     collectives : polars.DataFrame or None
         Kernels that communicate, as of `rlviz.reports.collectives`; None: not read.
     """
 
     activity: pl.DataFrame | None
     devices: pl.DataFrame | None
-    collectives: pl.DataFrame | None
+    sums: pl.DataFrame | None = None
+    collectives: pl.DataFrame | None = None
 
 
 def read_gpu_rows(
@@ -85,8 +89,10 @@ def read_gpu_rows(
             if communicating:
                 collectives.add(communicating, window)
         found += faults.diagnostics()
-    activity, devices = lean.finish() if there else (None, None)
-    return GpuRows(activity, devices, collectives.frame())
+    if not there:
+        return GpuRows(None, None, None, collectives.frame())
+    activity, devices = lean.finish()
+    return GpuRows(activity, devices, name_sums(activity, devices), collectives.frame())
 
 
 def first_device(database: Database) -> pl.DataFrame | None:

@@ -84,7 +84,7 @@ def _read(path: Path, key: str | None, role: str | None, *, gpu_rows: bool) -> R
         if gpu_rows:
             rows = read_gpu_rows(database, names, window, found)
         else:
-            rows = GpuRows(None, first_device(database), None)
+            rows = GpuRows(None, first_device(database))
         ranges, marks = read_nvtx(database, names, window, found)
         if gpu_rows:
             found += _absences(database, rows.activity, ranges)
@@ -107,6 +107,7 @@ def _read(path: Path, key: str | None, role: str | None, *, gpu_rows: bool) -> R
             names=names.texts,
             activity=rows.activity,
             devices=rows.devices,
+            sums=rows.sums,
             collectives=rows.collectives,
             ranges=ranges,
             marks=marks,

@@ -157,10 +157,14 @@ class Report:
         What it lacks.
     devices : polars.DataFrame or None
         Whose the rows of `activity` are, as of `rlviz.reports.gpu_rows`.
+    sums : polars.DataFrame or None
+        What the names of `activity` add up to, as of `rlviz.reports.sums`.
     collectives : polars.DataFrame or None
         As of `rlviz.reports.collectives`; None: GPU rows are not read yet.
     unread : bool
         It has GPU rows, and they are not read yet: `activity` is None.
+    entry : str or None
+        Key under which the store keeps it; None: it does not.
     spell : callable
         How its texts and its path are to be written in the run: as they are, unless somebody asked
         for a run without names.
@@ -178,8 +182,10 @@ class Report:
     marks: pl.DataFrame | None
     diagnostics: tuple[Diagnostic, ...] = ()
     devices: pl.DataFrame | None = None
+    sums: pl.DataFrame | None = None
     collectives: pl.DataFrame | None = None
     unread: bool = False
+    entry: str | None = None
     spell: Callable[[str], str] = str
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["Activity", "activity_of_lanes"]
+__all__ = ["Activity", "activity_of_lanes", "activity_of_parts"]
 
 
 @dataclass(frozen=True)
@@ -32,51 +32,53 @@ class Activity:
 
     Parameters
     ----------
-    compute : (ndarray, ndarray)
-        Kernels that do not communicate, and graph launches.
-    communication : (ndarray, ndarray)
-        Kernels that move data between GPUs.
-    copies : (ndarray, ndarray)
-        Copies and sets.
     busy : (ndarray, ndarray)
         Union of everything; compute, exposed communication and lone copies add up to it.
+    communication : (ndarray, ndarray)
+        Kernels that move data between GPUs.
+    comm_exposed : (ndarray, ndarray)
+        Communication with no compute under it.
+    copy_only : (ndarray, ndarray)
+        Copies and sets with neither kernel nor graph launch under them.
     """
 
-    compute: Spans
-    communication: Spans
-    copies: Spans
     busy: Spans
+    communication: Spans
+    comm_exposed: Spans
+    copy_only: Spans
+
+    @classmethod
+    def of(cls, compute: Spans, communication: Spans, copies: Spans, busy: Spans) -> Activity:
+        """Tell what compute leaves exposed."""
+        exposed = subtraction(*communication, *compute)
+        alone = subtraction(*subtraction(*copies, *compute), *communication)
+        return cls(busy, communication, exposed, alone)
 
     @classmethod
     def together(cls, parts: Sequence[Activity]) -> Activity:
         """Unite what several workers did on one GPU."""
         if len(parts) == 1:
             return parts[0]
-        return cls(
-            union(*joined([part.compute for part in parts])),
-            union(*joined([part.communication for part in parts])),
-            union(*joined([part.copies for part in parts])),
-            union(*joined([part.busy for part in parts])),
+        busy, compute, communication, copies = (
+            union(*joined([getattr(part, name) for part in parts]))
+            for name in ("busy", "compute", "communication", "copy_only")
         )
+        # Copies that a kernel of the same worker covers are covered here as well.
+        return cls.of(compute, communication, copies, busy)
 
     def cut_to(self, spans: Spans) -> Activity:
         """Keep what lies in the spans, such as those in which the GPU was captured."""
         return Activity(
-            intersection(*self.compute, *spans),
-            intersection(*self.communication, *spans),
-            intersection(*self.copies, *spans),
             intersection(*self.busy, *spans),
+            intersection(*self.communication, *spans),
+            intersection(*self.comm_exposed, *spans),
+            intersection(*self.copy_only, *spans),
         )
 
     @cached_property
-    def comm_exposed(self) -> Spans:
-        """Communication with no compute under it."""
-        return subtraction(*self.communication, *self.compute)
-
-    @cached_property
-    def copy_only(self) -> Spans:
-        """Copies and sets with neither kernel nor graph launch under them."""
-        return subtraction(*subtraction(*self.copies, *self.compute), *self.communication)
+    def compute(self) -> Spans:
+        """Kernels that do not communicate, and graph launches."""
+        return subtraction(*self.busy, *union(*joined([self.comm_exposed, self.copy_only])))
 
 
 def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
@@ -94,15 +96,32 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
     dict of int to Activity
         By lane; one without GPU rows is absent, since its activity is unknown.
     """
-    communicates = rules.communication.matches(events.names).to_numpy()
-    parts: dict[int, list[Activity]] = {}
-    for part in events.parts:
+    return activity_of_parts(events.parts, rules.communication.matches(events.names).to_numpy())
+
+
+def activity_of_parts(parts: Sequence[Part], communicates: Flags) -> dict[int, Activity]:
+    """Find what lanes did in some parts of the run.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The parts.
+    communicates : ndarray of bool
+        By code of a name: it moves data between GPUs.
+
+    Returns
+    -------
+    dict of int to Activity
+        By lane, ascending.
+    """
+    found: dict[int, list[Activity]] = {}
+    for part in parts:
         is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
         moves = (part.kind == KERNEL) & communicates[part.name]
         compute = _only(part, ~(is_copy | moves))
-        found = Activity(compute, _only(part, moves), _only(part, is_copy), part.busy)
-        parts.setdefault(part.lane, []).append(found)
-    return {lane: Activity.together(own) for lane, own in sorted(parts.items())}
+        own = Activity.of(compute, _only(part, moves), _only(part, is_copy), part.busy)
+        found.setdefault(part.lane, []).append(own)
+    return {lane: Activity.together(own) for lane, own in sorted(found.items())}
 
 
 def _only(part: Part, these: Flags) -> Spans:

@@ -11,6 +11,7 @@ import polars as pl
 
 from rlviz.reports.launches import read_launches
 from rlviz.reports.read import read_details
+from rlviz.reports.sums import name_sums
 from rlviz.run.intervals import union
 from rlviz.run.memo import forgets
 from rlviz.run.nesting import clear_levels, depth
@@ -182,10 +183,14 @@ class Part:
     ----------
     row, lane : int
         Where they belong.
+    entry : str or None
+        Key under which the store keeps the report.
+    first : int
+        Number of the first among the rows of the report.
     read : polars.DataFrame
         The rows as of `rlviz.reports.gpu_rows`, with times and codes of their report.
-    kind : ndarray of uint8, shape (n,)
-        As there.
+    read_sums : polars.DataFrame
+        What they add up to by kind and name, as of `rlviz.reports.sums`.
     offset_ns : int
         What turns the report's times into those of the run.
     recode : ndarray of int32
@@ -194,8 +199,10 @@ class Part:
 
     row: int
     lane: int
+    entry: str | None
+    first: int
     read: pl.DataFrame
-    kind: NDArray[np.uint8]
+    read_sums: pl.DataFrame
     offset_ns: int
     recode: NDArray[np.int32]
 
@@ -208,6 +215,18 @@ class Part:
     def end_ns(self) -> Int64:
         """Ends on the run's clock."""
         return self._shifted("end")
+
+    @property
+    def kind(self) -> NDArray[np.uint8]:
+        """Kinds as of `rlviz.reports.gpu_rows`."""
+        kind: NDArray[np.uint8] = self.read["kind"].to_numpy()
+        return kind
+
+    @property
+    def sums(self) -> pl.DataFrame:
+        """What the rows add up to by kind and name (a code): count, total_ns, longest_ns."""
+        own = self.read_sums["name"].to_numpy()
+        return self.read_sums.with_columns(pl.Series("name", self.recode[own]))
 
     @cached_property
     def name(self) -> NDArray[np.int32]:
@@ -235,13 +254,15 @@ def _parts(
 ) -> Iterator[Part]:
     if report.activity is None or report.devices is None:
         return
+    sums = name_sums(report.activity, report.devices) if report.sums is None else report.sums
     # Lean rows are sorted by process and device: each lane is one slice of them.
     placed = places.of_activity(index, report, report.devices)
-    first = 0
-    for row, lane, count in placed.select("row", "lane", "rows").iter_rows():
+    codes, first = recode.to_numpy(), 0
+    for place, (row, lane, count) in enumerate(placed.select("row", "lane", "rows").iter_rows()):
         own = report.activity.slice(first, count)
+        summed = sums.filter(pl.col("place") == place)
+        yield Part(row, lane, report.entry, first, own, summed, offset_ns, codes)
         first += count
-        yield Part(row, lane, own, own["kind"].to_numpy(), offset_ns, recode.to_numpy())
 
 
 def lookup(table: pl.Series, codes: pl.Series) -> pl.Series:

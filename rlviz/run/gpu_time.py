@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rlviz.run.activity import Activity, activity_of_lanes
+from rlviz.run.activity import Activity
 from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
 from rlviz.run.gaps import CLASSES, Gaps, idle_gaps
@@ -15,13 +15,10 @@ from rlviz.run.intervals import intersection, subtraction
 from rlviz.run.within import within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-
-    from rlviz.run.events import Events
-    from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
@@ -93,32 +90,32 @@ class GpuTime:
         """
         spans = {
             "busy_ns": self.busy,
-            "compute_ns": self.activity.compute,
             "comm_exposed_ns": self.activity.comm_exposed,
             "copy_only_ns": self.activity.copy_only,
             "edge_ns": subtraction(*intersection(*self.captured, *self.edges), *self.busy),
         }
         measured = {name: within(own, start, end) for name, own in spans.items()}
+        alone = measured["comm_exposed_ns"] + measured["copy_only_ns"]
+        measured["compute_ns"] = measured["busy_ns"] - alone
         by_class, measured["bubble_ns"] = self.gaps.sums_in(start, end)
         measured |= {f"idle_{n}_ns": own for n, own in zip(CLASSES, by_class, strict=True)}
         return {name: measured[name] for name in NUMBERS}
 
 
 def gpu_times(
-    events: Events,
+    activity: Mapping[int, Activity],
     rows: pl.DataFrame,
     reports: pl.DataFrame,
     diagnostics: pl.DataFrame,
-    rules: Rules,
 ) -> tuple[GpuTime, ...]:
     """Find how each row of the chart spent its time.
 
     Parameters
     ----------
-    events, rows, reports, diagnostics : Events, polars.DataFrame
+    activity : mapping of int to Activity
+        What each lane did.
+    rows, reports, diagnostics : polars.DataFrame
         Of the run.
-    rules : Rules
-        Which kernels communicate.
 
     Returns
     -------
@@ -129,7 +126,6 @@ def gpu_times(
     # A window in which nothing of the GPU was recorded is not captured: idle there is unknown.
     seen = rows.with_columns(pl.col("report").list.set_difference(blind))
     captured, edges = captured_by_row(seen, reports), edges_by_row(seen, reports)
-    activity = activity_of_lanes(events, rules)
     return tuple(
         _gpu_time(own, captured[row], edges[row], activity, set(lost))
         for (row,), own in sorted(rows.partition_by("row", as_dict=True).items())
@@ -140,7 +136,7 @@ def _gpu_time(
     own: pl.DataFrame,
     captured: Spans,
     edges: Spans,
-    activity: dict[int, Activity],
+    activity: Mapping[int, Activity],
     lost: set[str],
 ) -> GpuTime:
     lanes = {n: activity[n].cut_to(captured) for n in own["lane"] if n in activity}

@@ -25,10 +25,11 @@ from rlviz.run.unread import UNREAD, unread_pools
 from rlviz.run.within import within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from rlviz.run.activity import Activity
     from rlviz.run.events import Events
     from rlviz.run.iteration import Iteration, Refit
     from rlviz.run.rules import Rules
@@ -46,6 +47,8 @@ class Metrics:
     ----------
     events, rows, reports, diagnostics : Events, polars.DataFrame
         Of the run.
+    activity : callable
+        Gives what each lane did.
     rules : Rules
         Which kernels communicate.
     iterations : sequence of Iteration
@@ -60,6 +63,7 @@ class Metrics:
         self,
         *,
         events: Events,
+        activity: Callable[[], Mapping[int, Activity]],
         rows: pl.DataFrame,
         reports: pl.DataFrame,
         diagnostics: pl.DataFrame,
@@ -72,6 +76,7 @@ class Metrics:
         self.phases = phases
         self.row_of_lane: list[int] = rows["row"].to_list()
         self._events = events
+        self._activity = activity
         self._rows = rows
         self._reports = reports
         self._diagnostics = diagnostics
@@ -81,7 +86,7 @@ class Metrics:
     @cached_property
     def gpus(self) -> tuple[GpuTime, ...]:
         """How each row of the chart spent its time, by row."""
-        return gpu_times(self._events, self._rows, self._reports, self._diagnostics, self._rules)
+        return gpu_times(self._activity(), self._rows, self._reports, self._diagnostics)
 
     @cached_property
     def pools(self) -> Pools:

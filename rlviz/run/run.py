@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import polars as pl
 
+from rlviz.run.activity import activity_of_lanes
 from rlviz.run.columns import empty, schema
 from rlviz.run.cpu import WithCpuSide
 from rlviz.run.findings import find, findings_frame
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events, Part
+    from rlviz.run.activity import Activity
+    from rlviz.run.events import Events
     from rlviz.run.iterations import Story
     from rlviz.run.memo import Memo
     from rlviz.run.rules import Rules
@@ -55,9 +57,9 @@ class Run(WithCpuSide):
         True when a report says that it was made up.
     reports, rows : polars.DataFrame
         A row per report; per lane. Columns in `rlviz.run.columns`.
-    events, story, rules : Events, Story, Rules
+    events, story, rules, memory : Events, Story, Rules, Memo
         What the frames are made of: columns with codes in place of names; refits, segments and
-        iterations; what names mean.
+        iterations; what names mean; what was worked out already.
 
     Notes
     -----
@@ -89,7 +91,7 @@ class Run(WithCpuSide):
         self.events = events
         self.rules = rules
         self.story = story
-        self._memo = memo
+        self.memory = memo
         self._remembered: dict[str, Any] = {}
         self._phases = phases
         self._diagnostics = diagnostics
@@ -121,7 +123,7 @@ class Run(WithCpuSide):
             As of `rlviz.run.memo.Memo`; a name stands for one value of a run.
         """
         if name not in self._remembered:
-            self._remembered[name] = self._memo(name, classes, make)
+            self._remembered[name] = self.memory(name, classes, make)
         value: T = self._remembered[name]
         return value
 
@@ -247,6 +249,7 @@ class Run(WithCpuSide):
         """What the numbers of the run are made of."""
         return Metrics(
             events=self.events,
+            activity=lambda: self.lane_activity,
             rows=self.rows,
             reports=self.reports,
             diagnostics=self._diagnostics,
@@ -338,6 +341,11 @@ class Run(WithCpuSide):
         """Spans of each phase by lane, as of `rlviz.run.phases.phase_spans`."""
         return phase_spans(self._phases, self.events.workers)
 
+    @property
+    def lane_activity(self) -> dict[int, Activity]:
+        """What each lane did; one without GPU data is absent."""
+        return activity_of_lanes(self.events, self.rules)
+
     def busy_by_row(
         self, start_ns: int | None = None, end_ns: int | None = None
     ) -> dict[int, tuple[Int64, Int64]]:
@@ -348,20 +356,18 @@ class Run(WithCpuSide):
 
     @cached_property
     def _busy_by_lane(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
-        return self._spans(by_lane=True)
+        row_of_lane = self.rows["row"].to_list()
+        spans = {(row_of_lane[lane], lane): own.busy for lane, own in self.lane_activity.items()}
+        return dict(sorted(spans.items()))
 
     @cached_property
     def _busy_by_row(self) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
-        return self._spans(by_lane=False)
-
-    def _spans(self, *, by_lane: bool) -> dict[tuple[int, int | None], tuple[Int64, Int64]]:
-        """Union of all GPU rows, by row or by row and lane."""
-        parts: dict[tuple[int, int | None], list[Part]] = defaultdict(list)
-        for part in self.events.parts:
-            parts[part.row, part.lane if by_lane else None].append(part)
+        lanes: dict[int, list[tuple[Int64, Int64]]] = defaultdict(list)
+        for (row, _), busy in self._busy_by_lane.items():
+            lanes[row].append(busy)
         return {
-            key: own[0].busy if len(own) == 1 else union(*joined([part.busy for part in own]))
-            for key, own in sorted(parts.items())
+            (row, None): own[0] if len(own) == 1 else union(*joined(own))
+            for row, own in lanes.items()
         }
 
     def _named(self, frame: str, events: pl.DataFrame) -> pl.DataFrame:

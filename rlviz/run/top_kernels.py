@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,9 @@ from rlviz.run.columns import schema
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlviz.run.events import Events
+    from numpy.typing import NDArray
+
+    from rlviz.run.events import Events, Part
 
 __all__ = ["top_kernels"]
 
@@ -48,18 +50,12 @@ def top_kernels(
     for part in events.parts:
         if rows is not None and part.row not in rows:
             continue
-        inside = part.kind == KERNEL
-        start, end = part.start_ns, part.end_ns
-        if start_ns is not None:
-            inside &= (end > start_ns) | (start == start_ns)
-            start = np.maximum(start, start_ns)
-        if end_ns is not None:
-            inside &= part.start_ns < end_ns
-            end = np.minimum(end, end_ns)
-        name, length = part.name[inside], (end - start)[inside]
-        count += np.bincount(name, minlength=len(names))
-        np.add.at(total, name, length)
-        np.maximum.at(longest, name, length)
+        found = part.sums if start_ns is None and end_ns is None else _sums(part, start_ns, end_ns)
+        found = found.filter(pl.col("kind") == KERNEL)
+        name = found["name"].to_numpy()
+        np.add.at(count, name, found["count"].to_numpy())
+        np.add.at(total, name, found["total_ns"].to_numpy())
+        np.maximum.at(longest, name, found["longest_ns"].to_numpy())
     everything = max(int(total.sum()), 1)
     columns = {
         "short_name": names,
@@ -72,4 +68,26 @@ def top_kernels(
         pl.DataFrame(columns, schema=schema("top_kernels"))
         .filter(pl.col("count") > 0)
         .sort(["total_ns", "short_name"], descending=[True, False])
+    )
+
+
+def _sums(part: Part, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
+    """Sum up as ``part.sums`` does, in a window."""
+    start, end = part.start_ns, part.end_ns
+    inside = np.ones(len(start), np.bool_)
+    if start_ns is not None:
+        inside &= (end > start_ns) | (start == start_ns)
+        start = np.maximum(start, start_ns)
+    if end_ns is not None:
+        inside &= part.start_ns < end_ns
+        end = np.minimum(end, end_ns)
+    columns: dict[str, NDArray[Any]] = {"kind": part.kind, "name": part.name, "length": end - start}
+    return (
+        pl.DataFrame({name: values[inside] for name, values in columns.items()})
+        .group_by("kind", "name")
+        .agg(
+            pl.len().cast(pl.Int64).alias("count"),
+            pl.col("length").sum().alias("total_ns"),
+            pl.col("length").max().alias("longest_ns"),
+        )
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from rlviz.levels.tally import NOTHING
 from rlviz.run.phases import ACTIVITY
+from rlviz.run.within import within
 from rlviz.view.palette import color_code
 from rlviz.view.scene import Bars
 
@@ -36,10 +37,8 @@ _LEAST_HEIGHT = 0.04
 
 def colors_at_any_zoom(run: ZoomableRun) -> tuple[int, ...]:
     """Give the colours that GPU activity has at any zoom: what no bar shows now, a window may."""
-    codes = np.zeros(256, np.int64)
-    for track in run.tracks.values():
-        codes += np.bincount(track.code, minlength=256)
-    return tuple(np.unique(_COLOR_OF_ACTIVITY[np.flatnonzero(codes)]).tolist())
+    codes = {code for track in run.tracks.values() for code in track.made.codes}
+    return tuple(np.unique(_COLOR_OF_ACTIVITY[sorted(codes)]).tolist())
 
 
 def draw_activity(run: ZoomableRun, rows: Sequence[Row], view_ns: tuple[int, int]) -> Bars:
@@ -106,7 +105,7 @@ def _buckets(row: Row, track: Track, view_ns: tuple[int, int], pixel_ns: int) ->
     # Only buckets at the ends of the view are cut by them.
     cut = np.flatnonzero((left < view_ns[0]) | (right > view_ns[1]))
     left, right = np.maximum(left, view_ns[0]), np.minimum(right, view_ns[1])
-    busy_ns[cut] = track.coverage.until(right[cut]) - track.coverage.until(left[cut])
+    busy_ns[cut] = within(track.busy, left[cut], right[cut])
     # What is there at all stays visible, be it a hundredth of its bucket.
     height = np.maximum(busy_ns / (right - left), _LEAST_HEIGHT)
     return Bars(

@@ -69,7 +69,7 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
     ranges = PlacedRanges.of(run, scene.rows, len(scene.names) - UNNAMED).all()
     spans = [(int(t.start_ns[0]), int(t.end_ns.max())) for t in tracks if len(t.start_ns)]
     first_ns = min((start for start, _ in spans), default=0)
-    events = sum(len(track.start_ns) for track in tracks)
+    events = sum(map(len, tracks))
     if any(end - first_ns >= 1 << 8 * _TIME_BYTES for _, end in spans):
         return Held(None, _left_out(events, len(ranges.left), "they span more than three days"))
     _, colors = facet_of(scene, "phase")
@@ -89,7 +89,7 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
     kind = run.groups.kind_of_name[worked]
     facts: dict[str, Any] = {
         "first": first_ns,
-        "rows": [[track.row, len(track.start_ns)] for track in tracks],
+        "rows": [[track.row, len(track)] for track in tracks],
         "ranges": len(ranges.left),
         "names": {str(code): legible(scene.names[code]) for code in used},
         "none": int(colors[NOTHING]),

@@ -70,7 +70,7 @@ def rich_output(
     budget = room - len(packed)
     if (
         run is not None
-        and sum(len(t.start_ns) for t in run.tracks.values()) * _LEAST_BYTES_PER_EVENT < budget
+        and sum(len(t) for t in run.tracks.values()) * _LEAST_BYTES_PER_EVENT < budget
     ):
         held = hold(run, scene, budget / 1e6)
         if held.json is not None:
