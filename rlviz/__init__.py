@@ -20,7 +20,9 @@ _HOMES = {
     "Timeline": "rlviz.view.timeline",
     "compare": "rlviz.api",
     "load": "rlviz.api",
+    "load_ipython_extension": "rlviz.magics",
     "show": "rlviz.api",
+    "unload_ipython_extension": "rlviz.magics",
 }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rlviz.saving import rows_named, save_all
 from rlviz.terminal import (
     FAILED,
     Ranks,
@@ -21,16 +22,13 @@ from rlviz.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import polars as pl
-
-    from rlviz.view.timeline import Timeline
 
 __all__ = ["compare", "export"]
 
 _INCHES = {"mm": 1 / 25.4, "cm": 1 / 2.54, "in": 1.0, "": 1.0}
-_PAGE, _TRACE = ".html", ".pftrace"
 
 Named = Annotated[
     list[str],
@@ -136,7 +134,7 @@ def export(
         run = load_run(reports, anonymize=anonymize, steps=steps, ranks=ranks, roles=roles)
         from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
-        written = list(_saved(Timeline(run), output or (), look, _detail(detail)))
+        written = list(save_all(Timeline(run), output or (), look, _detail(detail)))
         written += run.to_parquet(parquet) if parquet is not None else []
     tell_troubles({"": run})
     for path in written:
@@ -177,7 +175,7 @@ def compare(
         from rlviz.view.comparison import Comparison  # only drawing needs Bokeh
 
         comparison = Comparison(loaded, chosen)
-        written = list(_saved(comparison, output or (), look, _detail(detail)))
+        written = list(save_all(comparison, output or (), look, _detail(detail)))
         told = comparison.scene.subtitle
     tell_troubles(loaded)
     if not written:
@@ -187,18 +185,6 @@ def compare(
             tell(line)
     for path in written:
         tell(str(path))
-
-
-def _saved(
-    timeline: Timeline, outputs: Sequence[Path], look: dict[str, Any], detail: bool | float
-) -> Iterator[Path]:
-    """Write files; what only figures, or only pages, take is for them where there are any."""
-    kinds = [path.suffix.lower() for path in outputs]
-    figures, pages = set(kinds) - {_PAGE, _TRACE}, {_PAGE} & set(kinds)
-    for path, kind in zip(outputs, kinds, strict=True):
-        given = look if kind in figures or not figures else {}
-        of_page: dict[str, Any] = {"detail": detail} if kind in pages or not pages else {}
-        yield timeline.save(path, **given, **of_page)
 
 
 def _look(
@@ -213,7 +199,7 @@ def _look(
 ) -> dict[str, Any]:
     return {
         "window": None if window is None else _two_numbers(window),
-        "rows": None if rows is None else _rows(rows),
+        "rows": None if rows is None else rows_named(rows),
         "width": None if width is None else _inches("--width", width),
         "height": None if height is None else _inches("--height", height),
         "theme": theme,
@@ -241,11 +227,6 @@ def _two_numbers(text: str) -> tuple[float, float]:
         message = f"--window: {text!r} is not START,END in seconds, as 30,45.5"
         raise typer.BadParameter(message) from None
     return start, end
-
-
-def _rows(text: str) -> list[int] | str:
-    parts = text.split(",")
-    return [int(part) for part in parts] if all(p.strip().isdecimal() for p in parts) else text
 
 
 def _inches(option: str, text: str) -> float:
