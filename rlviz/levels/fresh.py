@@ -9,6 +9,7 @@ import numpy as np
 from rlviz.levels.coverage import Coverage
 from rlviz.levels.strip import Strip
 from rlviz.levels.tally import NOTHING, cut_at_edges
+from rlviz.run.intervals import reaching_into
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,12 +81,8 @@ def _side_by_side(
 
 def _busy(tracks: Sequence[Track], zero: int, span: int) -> list[tuple[Int64, Int64]]:
     found = []
-    for track in tracks:
-        start, end = track.busy
-        own = slice(
-            int(np.searchsorted(end, zero, side="right")),
-            int(np.searchsorted(start, zero + span, side="left")),
-        )
+    for start, end in (track.busy for track in tracks):
+        own = reaching_into((start, end), zero, zero + span)
         found.append((start[own], end[own]))
     return found
 

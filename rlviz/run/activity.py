@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlviz.reports.gpu_rows import KERNEL, MEMCPY, MEMSET
 from rlviz.run.intervals import intersection, subtraction, union
-from rlviz.run.within import joined
+from rlviz.run.within import joined, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +79,13 @@ class Activity:
     def compute(self) -> Spans:
         """Kernels that do not communicate, and graph launches."""
         return subtraction(*self.busy, *union(*joined([self.comm_exposed, self.copy_only])))
+
+    def compute_in(self, start: Int64, end: Int64) -> Int64:
+        """Measure compute in windows."""
+        busy, *others = (
+            within(spans, start, end) for spans in (self.busy, self.comm_exposed, self.copy_only)
+        )
+        return busy - sum(others)
 
 
 def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:

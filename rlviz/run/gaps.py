@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.run.intervals import subtraction
+from rlviz.run.intervals import reaching_into, subtraction
 from rlviz.run.thresholds import BUBBLE_NS, LAUNCH_NS, WAIT_NS
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ class Gaps:
         """
         by_class, bubble = np.zeros((len(CLASSES), len(start)), np.int64), np.zeros_like(start)
         for place, (first, last) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-            inside = slice(
-                int(np.searchsorted(self.end, first, side="right")),
-                int(np.searchsorted(self.start, last, side="left")),
-            )
+            inside = reaching_into(self.spans, first, last)
             length = np.minimum(self.end[inside], last) - np.maximum(self.start[inside], first)
             whole = self.whole_ns[inside]
             classed = [int(length[whole >= limit].sum()) for limit in (0, LAUNCH_NS, WAIT_NS)]
@@ -104,12 +101,11 @@ class Gaps:
         (int, int) or None
             Its start and end.
         """
-        first = int(np.searchsorted(self.end, start, side="right"))
-        last = int(np.searchsorted(self.start, end, side="left"))
-        if last <= first:
+        inside = reaching_into(self.spans, start, end)
+        if inside.stop <= inside.start:
             return None
-        opens = np.maximum(self.start[first:last], start)
-        closes = np.minimum(self.end[first:last], end)
+        opens = np.maximum(self.start[inside], start)
+        closes = np.minimum(self.end[inside], end)
         place = int(np.argmax(closes - opens))
         return int(opens[place]), int(closes[place])
 
@@ -128,9 +124,20 @@ def idle_gaps(busy: Spans, captured: Spans, edges: Spans) -> Gaps:
         What is captured, not busy, and in no edge: pieces of gaps. A gap that an edge cuts keeps
         the class of its whole length.
     """
-    start, end = subtraction(*captured, *busy)
-    piece_start, piece_end = subtraction(start, end, *edges)
-    if piece_start is start:
-        return Gaps(start, end, end - start)
-    own = np.searchsorted(start, piece_start, side="right") - 1
-    return Gaps(piece_start, piece_end, (end - start)[own])
+    gaps = subtraction(*captured, *busy)
+    if not len(edges[0]) or not len(gaps[0]):
+        return Gaps(*gaps, gaps[1] - gaps[0])
+    # Between two edges, and before and behind all.
+    firsts, lasts = subtraction(gaps[0][:1], gaps[1][-1:], *edges)
+    parts = [_cut(gaps, *window) for window in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+    return Gaps(*(np.concatenate(column) for column in zip(_NO_GAPS, *parts, strict=True)))
+
+
+def _cut(gaps: Spans, first: int, last: int) -> tuple[Int64, Int64, Int64]:
+    """Cut gaps to a window; their whole length stays with them."""
+    own = reaching_into(gaps, first, last)
+    start, end = gaps[0][own], gaps[1][own]
+    return np.maximum(start, first), np.minimum(end, last), end - start
+
+
+_NO_GAPS = tuple(np.empty(0, np.int64) for _ in range(3))

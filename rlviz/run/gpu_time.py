@@ -95,8 +95,7 @@ class GpuTime:
             "edge_ns": subtraction(*intersection(*self.captured, *self.edges), *self.busy),
         }
         measured = {name: within(own, start, end) for name, own in spans.items()}
-        alone = measured["comm_exposed_ns"] + measured["copy_only_ns"]
-        measured["compute_ns"] = measured["busy_ns"] - alone
+        measured["compute_ns"] = self.activity.compute_in(start, end)
         by_class, measured["bubble_ns"] = self.gaps.sums_in(start, end)
         measured |= {f"idle_{n}_ns": own for n, own in zip(CLASSES, by_class, strict=True)}
         return {name: measured[name] for name in NUMBERS}

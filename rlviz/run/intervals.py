@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["clip", "intersection", "subtraction", "total", "union"]
+__all__ = ["clip", "intersection", "reaching_into", "subtraction", "total", "union"]
 
 
 # Up to so many intervals are cut one by one.
@@ -107,14 +107,19 @@ def intersection(start: Int64, end: Int64, other_start: Int64, other_end: Int64)
     return np.maximum(few[0][own], many[0][other]), np.minimum(few[1][own], many[1][other])
 
 
+def reaching_into(spans: Spans, first: int, last: int) -> slice:
+    """Tell which intervals of a union reach into a window."""
+    return slice(
+        int(np.searchsorted(spans[1], first, side="right")),
+        int(np.searchsorted(spans[0], last, side="left")),
+    )
+
+
 def _slices(spans: Spans, windows: Spans) -> Spans:
     """Cut a union to a few windows, whose limits are the only ones that change."""
     parts = []
     for first, last in zip(*(limits.tolist() for limits in windows), strict=True):
-        inside = slice(
-            int(np.searchsorted(spans[1], first, side="right")),
-            int(np.searchsorted(spans[0], last, side="left")),
-        )
+        inside = reaching_into(spans, first, last)
         start, end = spans[0][inside], spans[1][inside]
         if len(start) and start[0] < first:
             start = np.concatenate(([first], start[1:]))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rlviz.processors import processors
 from rlviz.run.gpu_time import LOST_GRAPHS
 from rlviz.run.intervals import clip, intersection, subtraction, total, union
 from rlviz.run.thresholds import CLOSED_NS
@@ -29,6 +31,11 @@ __all__ = ["COLOCATED", "NOT_CAPTURED", "NO_GPUS", "Overlap", "Pools", "half_bus
 COLOCATED = "colocated"
 NO_GPUS = {"generation": "no-generation-gpus", "training": "no-training-gpus"}
 NOT_CAPTURED = "pool-not-captured"
+
+# Counts of both pools in the halves of a number, and how starts and ends change them.
+_HALF = 32
+_LOW = (1 << _HALF) - 1
+_STEPS = np.array([1, -1, 1 << _HALF, -(1 << _HALF)])
 
 _OTHER = {"generation": "training", "training": "generation"}
 
@@ -153,30 +160,31 @@ class Pools:
 
     def _twins(self, iterations: Sequence[Iteration]) -> list[int]:
         """Integrate the product of busy GPUs over each iteration, outside of refits."""
-        if self.reasons:
+        generation, training = (self.active[pool] for pool in _OTHER)
+        if generation is None or training is None:
             return [0] * len(iterations)
-        twins = []
-        for one in iterations:
-            window = np.array([one.start_ns]), np.array([one.end_ns])
-            outside = subtraction(*window, *clip(*self._refits, one.start_ns, one.end_ns))
-            pieces = zip(*(limits.tolist() for limits in outside), strict=True)
-            twins.append(sum(self._twin(*piece) for piece in pieces))
-        return twins
+        # Elsewhere one of the pools has no GPU that is busy, and the product is 0.
+        both = intersection(*generation, *training)
+        windows = [clip(*both, one.start_ns, one.end_ns) for one in iterations]
+        with ThreadPoolExecutor(processors()) as pool:
+            return list(pool.map(self._twin, windows))
 
-    def _twin(self, first: int, last: int) -> int:
-        """Integrate busy GPUs of generation times busy GPUs of training over a window."""
-        window = np.array([first]), np.array([last])
+    def _twin(self, windows: Spans) -> int:
+        """Integrate busy GPUs of generation times busy GPUs of training over some windows."""
         generation, training = (
-            joined([intersection(*gpu.busy, *window) for gpu in members])
+            joined([intersection(*gpu.busy, *windows) for gpu in members])
             for members in self._gpus.values()
         )
         # Moment and what it is in one number each: sorting these is several times faster than
         # sorting indices.
         moments = [at << 2 | what for what, at in enumerate((*generation, *training))]
-        moment = np.sort(np.concatenate(moments))
-        what = moment & 3
-        busy = (np.cumsum(np.array(steps)[what]) for steps in ((1, -1, 0, 0), (0, 0, 1, -1)))
-        return int((np.prod(list(busy), axis=0)[:-1] * np.diff(moment >> 2)).sum())
+        moment = np.concatenate(moments)
+        moment.sort()
+        # How many are busy of both pools in one number, too.
+        busy = np.cumsum(_STEPS.take(moment & 3))
+        product = (busy & _LOW) * (busy >> _HALF)
+        moment >>= 2
+        return int((product[:-1] * np.diff(moment)).sum())
 
 
 def half_busy(gpus: Sequence[GpuTime]) -> Spans:

@@ -196,7 +196,7 @@ class TrainingFaults:
     @cached_property
     def _compute_ns(self) -> dict[int, Int64]:
         windows = _limits(self._turns.iterations)
-        return {row: within(own.compute, *windows) for row, own in self._policies.items()}
+        return {row: own.compute_in(*windows) for row, own in self._policies.items()}
 
     @cached_property
     def _policies(self) -> dict[int, Activity]:

@@ -10,7 +10,7 @@ from rlviz.run.findings.finding import Finding, spoken
 from rlviz.run.findings.turns import LOST_SHARE, Loss
 from rlviz.run.intervals import clip, intersection, subtraction, total, union
 from rlviz.run.overlap import COLOCATED, NOT_CAPTURED
-from rlviz.run.within import joined, within
+from rlviz.run.within import joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,7 +131,7 @@ def _stalled_ns(turns: Turns, refit: Refit) -> int:
     """Measure how long the mean generation GPU computes nothing in a refit."""
     start, end = (np.array([at]) for at in refit.span)
     computed = [
-        int(within(own.compute, start, end)[0])
+        int(own.compute_in(start, end)[0])
         for gpu in turns.metrics.generation_gpus
         for lane, own in gpu.lanes.items()
         if gpu.unknown is None and gpu.roles[lane] == "generation"
