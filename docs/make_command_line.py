@@ -89,11 +89,12 @@ def _takes(kind: object) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{_escaped(text)}`" if text else ""
+    # Not all that show Markdown agree on what a bar in backquotes is inside of a table.
+    return f"<code>{_escaped(text)}</code>" if "|" in text else f"`{text}`" if text else ""
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+    return text.replace("<", "&lt;").replace("|", "&#124;")
 
 
 if __name__ == "__main__":

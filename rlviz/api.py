@@ -93,8 +93,8 @@ def load(
     Examples
     --------
     >>> import rlviz
-    >>> rlviz.load("ray/session_latest/logs/nsight")  # doctest: +SKIP
-    Run(8 rows, 8 reports, 160.2 s)
+    >>> rlviz.load("demo-reports")  # what `rlviz demo demo-reports` writes
+    Run(8 rows, 8 reports, ... s, simulated)
     """
     part = part_of(steps, ranks, roles)
     opening = _opening(
@@ -141,7 +141,8 @@ def show(
     Examples
     --------
     >>> import rlviz
-    >>> timeline = rlviz.show("ray/session_latest/logs/nsight")  # doctest: +SKIP
+    >>> timeline = rlviz.show("demo-reports")
+    Timeline(8 rows, 8 reports, ... s): charts are shown in a notebook; ...
     """
     from rlviz.filling import fill, look_at, worth_filling  # only drawing needs Bokeh
     from rlviz.view.timeline import Timeline, in_notebook
@@ -190,8 +191,8 @@ def compare(
     Examples
     --------
     >>> import rlviz
-    >>> rlviz.compare(before="old/nsight", after="new/nsight")  # doctest: +SKIP
-    Comparison(before, after; iteration 4, 16 rows)
+    >>> comparison = rlviz.compare(before="old/nsight", after="new/nsight")
+    Comparison(before, after; iteration 4, 16 rows): charts are shown in a notebook; ...
     """
     from rlviz.view.comparison import Comparison  # only drawing needs Bokeh
 

@@ -87,8 +87,8 @@ class ZoomableRun(Run):
 
         Examples
         --------
-        >>> run.to_parquet("frames")  # doctest: +SKIP
-        >>> pl.read_parquet("frames/summary.parquet")  # doctest: +SKIP
+        >>> [path.name for path in rlviz.load("demo-reports").to_parquet("frames")][:2]
+        ['reports.parquet', 'rows.parquet']
         """
         return write_frames(self, Path(folder).expanduser())
 

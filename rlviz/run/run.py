@@ -56,7 +56,7 @@ class Run(WithCpuSide):
     simulated : bool
         True when a report says that it was made up.
     reports, rows : polars.DataFrame
-        A row per report; per lane. Columns in `rlviz.run.columns`.
+        A row per report; per lane: ``COLUMNS["reports"]``, ``COLUMNS["rows"]``.
     events, story, rules, memory : Events, Story, Rules, Memo
         What the frames are made of: columns with codes in place of names; refits, segments and
         iterations; what names mean; what was worked out already.
@@ -135,8 +135,8 @@ class Run(WithCpuSide):
         Examples
         --------
         >>> import rlviz
-        >>> run = rlviz.load("demo-reports")  # doctest: +SKIP
-        >>> run.kernels(row=0, start_ns=0, end_ns=10**9)  # doctest: +SKIP
+        >>> rlviz.load("demo-reports").kernels(row=0, start_ns=0, end_ns=10**9).columns[:4]
+        ['row', 'lane', 'start_ns', 'end_ns']
         """
         found = _overlapping(self.events.kernels, row, start_ns, end_ns)
         return self._named("kernels", found.rename({"short": "short_name"}))
@@ -272,7 +272,7 @@ class Run(WithCpuSide):
         polars.DataFrame
             Columns as ``COLUMNS["summary"]`` or ``COLUMNS["summary_by_gpu"]``; times of a pool are
             sums over its GPUs. A number that the reports cannot give is null, and
-            `diagnostics` says why. Definitions: docs/reference/definitions.md.
+            `diagnostics` says why. The page Definitions defines them.
         """
         if by not in ("pool", "gpu"):
             message = f"by={by!r} is none of 'pool' and 'gpu'"
@@ -299,7 +299,7 @@ class Run(WithCpuSide):
     def findings(self) -> pl.DataFrame:
         """What costs the run time, worst first, columns as ``COLUMNS["findings"]``.
 
-        Each has its number, its row and its place; docs/reference/findings.md defines them.
+        Each has its number, its row and its place; the page Findings defines them.
         """
         return self.remember("findings", (), lambda: findings_frame(find(self)))
 

@@ -64,9 +64,12 @@ class Comparison(Timeline):
 
     Examples
     --------
-    >>> comparison = rlviz.compare(before="old", after="new")  # doctest: +SKIP
-    >>> comparison.differences  # doctest: +SKIP
-    >>> comparison.save("before-after.png", iteration=5)  # doctest: +SKIP
+    >>> runs = {"before": rlviz.load("old/nsight"), "after": rlviz.load("new/nsight")}
+    >>> comparison = rlviz.Comparison(runs)
+    >>> comparison.differences.columns[:4]
+    ['pool', 'number', 'unit', 'run']
+    >>> comparison.save("before-after.png", iteration=5).name
+    'before-after.png'
     """
 
     _suffixes = (".html", ".png", ".svg", ".pdf")
@@ -144,7 +147,13 @@ class Comparison(Timeline):
         rows : sequence of int or str, optional
             Numbers of rows, from the top, or a text that the label, host, pool or run of the rows
             contains.
-        width, height, theme, title, caption, detail
+        width, height : float, optional
+            As for a timeline.
+        theme, title : str, optional
+            As for a timeline.
+        caption : bool
+            As for a timeline.
+        detail : bool or float
             As for a timeline.
 
         Returns

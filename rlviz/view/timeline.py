@@ -62,9 +62,10 @@ class Timeline:
 
     Examples
     --------
-    >>> timeline = rlviz.Timeline(rlviz.load("reports"))  # doctest: +SKIP
-    >>> timeline.zoom(start_s=30, end_s=45)  # doctest: +SKIP
-    >>> timeline.save("run.html")  # doctest: +SKIP
+    >>> timeline = rlviz.Timeline(rlviz.load("demo-reports"))
+    >>> timeline.zoom(start_s=30, end_s=45)
+    >>> timeline.save("run.html").name
+    'run.html'
     """
 
     _suffixes: tuple[str, ...] = (".html", *_FIGURES, _TRACE)
@@ -191,8 +192,8 @@ class Timeline:
 
         Examples
         --------
-        >>> timeline.save("e2e.svg", iteration=3)  # doctest: +SKIP
-        >>> timeline.save("column.pdf", width=85 / 25.4, theme="print")  # doctest: +SKIP
+        >>> rlviz.Timeline(rlviz.load("demo-reports")).save("step-4.svg", iteration=4).name
+        'step-4.svg'
         """
         path = Path(path).expanduser()
         suffix = path.suffix.lower()
