@@ -281,7 +281,8 @@ class WithCpuSide:
     ) -> pl.DataFrame:
         """Stretches in which GPUs wait for launches, columns as ``COLUMNS["launch_bound"]``.
 
-        The reports are opened again for it. The page Definitions says what a launch wait is. A row whose report has no calls has none here: whether it is launch-bound is unknown.
+        The reports are opened again for it. The page Definitions says what a launch wait is. A row
+        whose report has no calls has none here: whether it is launch-bound is unknown.
 
         Examples
         --------
