@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlviz.run import stragglers
 from rlviz.run.activity import Activity, activity_of_lanes
 from rlviz.run.edges import edges_by_row
 from rlviz.run.gaps import CLASSES, idle_gaps
@@ -19,6 +21,7 @@ from rlviz.run.intervals import subtraction
 from rlviz.run.rules import Pattern, Rules
 from rlviz.run.within import closed, how_many, within
 from tests.ticks import (
+    LAST,
     close,
     columns,
     quickly,
@@ -196,3 +199,21 @@ def test_edges_are_the_ends_of_every_window_of_every_worker(first: Any, second: 
         (e - 15, e) for own in lanes for _, e in own
     )
     assert ticks_of(edges_by_row(rows, reports)[0], tenth) == near & captured
+
+
+@quickly
+@given(works=st.lists(work, min_size=1), at=st.integers(0, LAST), length=st.integers(0, 9))
+def test_a_stall_is_from_the_last_work_before_an_update_to_the_first_behind(
+    works: list[tuple[int, str, tuple[int, int]]], at: int, length: int
+) -> None:
+    # So that stretches end among few rows.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stragglers, "_STRIDE", 2)
+        captured = np.array([-1]), np.array([10 * LAST])
+        stalls = stragglers.Stalls(recorded(works, parts=2), dict.fromkeys((0, 1), captured))
+        found = stalls.of(0, (at, at + length))
+    own = [span for lane, _, span in works if lane == 0]
+    before = [end for start, end in own if start < at]
+    after = [start for start, _ in own if start >= at + length]
+    wanted = max(min(after) - max(before), 0) if before and after else None
+    assert found == wanted

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import rlviz
 from rlviz.demo import write
+from rlviz.levels import made, track
 from rlviz.levels.groups import Groups
 from rlviz.levels.query import MARKS, Strip, ZoomableRun, strips_of
 from rlviz.levels.tally import NOTHING
@@ -19,6 +20,7 @@ from rlviz.run.phases import ACTIVITY
 from tests.exports import Export
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 S = 1_000_000_000
@@ -103,6 +105,15 @@ def test_a_lone_kernel_of_two_microseconds_in_a_minute_stays_visible(tmp_path: P
     assert (strip.coverage[place + 1 :] == 0).all()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _short_strides() -> Iterator[None]:
+    """Let stretches of events end among few of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (made, track):
+            patch.setattr(module, "STRIDE", 3)
+        yield
+
+
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 900), st.integers(0, 200)), min_size=1, max_size=30),
@@ -119,13 +130,13 @@ def test_any_window_of_any_track_equals_a_sweep(
     name = np.arange(len(start), dtype=np.int32)
     none = np.zeros(len(start), np.uint8)
     groups = Groups((), none, none, (0,))
-    track = Track.of(0, start, end, name, code, groups)
+    own = Track.of(0, start, end, name, code, groups)
     later = Track.of(1, start + 7, end + 7, name, code, groups)
-    both = strips_of([track, later], at, at + span, max(span // width_px, 1))
-    for strip, own in zip(both, (track, later), strict=True):
-        check_strip(strip, own)
+    both = strips_of([own, later], at, at + span, max(span // width_px, 1))
+    for strip, its in zip(both, (own, later), strict=True):
+        check_strip(strip, its)
     reaches = ((start >= at) & (start < at + span)) | ((start < at) & (end > at))
-    assert track.inside(at, at + span).tolist() == np.flatnonzero(reaches).tolist()
+    assert own.inside(at, at + span).tolist() == np.flatnonzero(reaches).tolist()
 
 
 @pytest.mark.parametrize(("start", "end", "width"), [(5, 5, 100), (5, 4, 100), (0, 5, 0)])

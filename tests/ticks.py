@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from rlviz.reports.gpu_rows import GRAPH, KERNEL, MEMCPY, MEMSET
-from rlviz.run.events import Part
+from rlviz.run.gpu_part import Part
 from rlviz.run.intervals import union
 
 if TYPE_CHECKING:

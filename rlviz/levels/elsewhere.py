@@ -12,7 +12,7 @@ from rlviz.levels.groups import Groups
 from rlviz.levels.made import Context, make_row
 from rlviz.levels.memory import Memory
 from rlviz.levels.tracks import context_of, name_of_row, parts_by_row
-from rlviz.run.events import Part
+from rlviz.run.gpu_part import Part
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Part
+    from rlviz.run.gpu_part import Part
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]

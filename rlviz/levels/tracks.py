@@ -13,7 +13,7 @@ from rlviz.levels.track import Track
 from rlviz.processors import processors
 
 if TYPE_CHECKING:
-    from rlviz.run.events import Part
+    from rlviz.run.gpu_part import Part
     from rlviz.run.run import Run
 
 __all__ = ["context_of", "name_of_row", "parts_by_row", "remembered_groups", "tracks_of"]

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events, Part
+    from rlviz.run.events import Events
+    from rlviz.run.gpu_part import Part
     from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]

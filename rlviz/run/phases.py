@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events, Part
+    from rlviz.run.events import Events
+    from rlviz.run.gpu_part import Part
     from rlviz.run.iteration import Span
     from rlviz.run.iterations import Story
     from rlviz.run.rules import Rules

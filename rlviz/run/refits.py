@@ -84,7 +84,7 @@ def _broadcasts(
     events: Events, rows: pl.DataFrame, policy: pl.DataFrame, rules: Rules
 ) -> pl.DataFrame:
     """Find collective kernels between a policy's training and its next phase."""
-    codes = np.flatnonzero(rules.communication.matches(events.names).to_numpy())
+    communicates = rules.communication.matches(events.names).to_numpy()
     roles = rows["role"].to_list()
     found = []
     for part in events.parts:
@@ -92,8 +92,8 @@ def _broadcasts(
         own = policy.filter(pl.col("lane") == first).sort("start_ns")
         if roles[part.lane] not in TRAINING_ROLES or own.is_empty():
             continue
-        collective = np.isin(part.name, codes)
-        start, end = part.start_ns[collective], part.end_ns[collective]
+        collective = part.tell(communicates)
+        start, end = part.starts(collective), part.ends(collective)
         place = np.searchsorted(own["start_ns"].to_numpy(), start, side="right") - 1
         last_end = np.maximum.accumulate(own["end_ns"].to_numpy())
         after_training = (own["phase"] == "training").to_numpy()[place]

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events, Part
+    from rlviz.run.events import Events
+    from rlviz.run.gpu_part import Part
     from rlviz.run.iteration import Refit, Span
 
     Int64 = NDArray[np.int64]
@@ -59,8 +60,10 @@ def find_segments(
 
 def _hull_inside(part: Part, first_ns: int, last_ns: int) -> Span | None:
     """Give first start and last end of what begins in the window."""
-    i, j = np.searchsorted(part.start_ns, (first_ns, last_ns))
-    return (int(part.start_ns[i]), int(part.end_ns[i:j].max())) if j > i else None
+    inside = slice(part.begun_before(first_ns), part.begun_before(last_ns))
+    if inside.stop <= inside.start:
+        return None
+    return int(part.starts(inside)[0]), int(part.ends(inside).max())
 
 
 def _between(refits: Sequence[Refit], lane: int, captured: Spans) -> list[Span]:

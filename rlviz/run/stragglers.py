@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events, Part
+    from rlviz.run.events import Events
+    from rlviz.run.gpu_part import Part
     from rlviz.run.iteration import Iteration, Span
     from rlviz.run.rules import Rules
 
@@ -122,12 +123,13 @@ class TrainingStragglers:
         self._row_of_lane = dict(lanes.select("lane", "row").iter_rows())
         self._phases = phases
         names = events.names
+        codes = np.arange(len(names), dtype=np.int32)
         matched = rules.communication.matches(names) & names.str.contains(_MATCHED)
         self._collectives: dict[int, list[_Collectives]] = {}
         for part in events.parts:
             if part.lane in self._row_of_lane:
-                these = (part.kind == KERNEL) & matched.to_numpy()[part.name]
-                own = part.start_ns[these], part.end_ns[these], part.name[these]
+                these = np.flatnonzero((part.kind == KERNEL) & part.tell(matched.to_numpy()))
+                own = part.starts(these), part.ends(these), part.tell(codes)[these]
                 self._collectives.setdefault(part.lane, []).append(own)
 
     def of(self, iteration: Iteration) -> TrainingStraggler | str:
@@ -254,12 +256,11 @@ class Stalls:
             None where there is no work on both sides inside one capture.
         """
         before, after = [], []
-        parts = self._parts.get(lane, [])
-        for part, reach in zip(parts, self._reach_of(lane), strict=True):
-            first, last = np.searchsorted(part.start_ns, update)
+        for part, reach in zip(self._parts.get(lane, []), self._reach_of(lane), strict=True):
+            first, last = (part.begun_before(at) for at in update)
             # What began before the update is generation, however long it went on.
-            before += [int(reach[first - 1])] if first > 0 else []
-            after += [int(part.start_ns[last])] if last < len(reach) else []
+            before += [_reach(part, reach, first)] if first > 0 else []
+            after += [int(part.starts(slice(last, last + 1))[0])] if last < len(part.read) else []
         if not before or not after:
             return None
         stall = max(before), min(after)
@@ -268,10 +269,16 @@ class Stalls:
         return max(stall[1] - stall[0], 0)
 
     def _reach_of(self, lane: int) -> list[Int64]:
-        """Tell, per part, how far all GPU rows up to each of them reach."""
+        """Tell, per part, how far all GPU rows up to the end of each stretch of them reach."""
         if lane not in self._reach:
-            parts = self._parts.get(lane, [])
-            self._reach[lane] = [np.maximum.accumulate(part.end_ns) for part in parts]
+            self._reach[lane] = [
+                np.maximum.accumulate(
+                    np.maximum.reduceat(part.ends(slice(None)), range(0, len(part.read), _STRIDE))
+                )
+                if len(part.read)
+                else _NOTHING
+                for part in self._parts.get(lane, [])
+            ]
         return self._reach[lane]
 
     def _in_one_capture(self, lane: int, first: int, last: int) -> bool:
@@ -280,6 +287,15 @@ class Stalls:
         return place >= 0 and last <= int(end[place])
 
 
+def _reach(part: Part, reach: Int64, count: int) -> int:
+    """Tell how far the first rows of a part reach, one row at least."""
+    whole = count // _STRIDE
+    rest = part.ends(slice(whole * _STRIDE, count))
+    return max(int(reach[whole - 1]) if whole else _FIRST, int(rest.max(initial=_FIRST)))
+
+
+_STRIDE = 1024
+_NOTHING: Int64 = np.empty(0, np.int64)
 _NEVER: Spans = (np.empty(0, np.int64), np.empty(0, np.int64))
 _NONE: Int64 = np.empty((0, 2), np.int64)
 _FIRST, _LAST = np.iinfo(np.int64).min, np.iinfo(np.int64).max

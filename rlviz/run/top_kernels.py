@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.events import Events, Part
+    from rlviz.run.events import Events
+    from rlviz.run.gpu_part import Part
 
 __all__ = ["top_kernels"]
 

@@ -237,17 +237,18 @@ def _lengths(turns: Turns, lane: int, segments: Sequence[Span]) -> pl.DataFrame:
     """Give the lengths of a lane's kernels and graphs in its segments, by name."""
     events = turns.run.events
     communicates = turns.run.rules.communication.matches(events.names).to_numpy()
+    codes = np.arange(len(communicates), dtype=np.int32)
     names: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     lengths: list[Int64] = [np.empty(0, np.int64)]
     for part in events.parts:
         if part.lane != lane:
             continue
         for start, end in segments:
-            i, j = np.searchsorted(part.start_ns, (start, end))
-            kind, name = part.kind[i:j], part.name[i:j]
-            computes = (kind == GRAPH) | ((kind == KERNEL) & ~communicates[name])
-            names.append(name[computes])
-            lengths.append((part.end_ns[i:j] - part.start_ns[i:j])[computes])
+            own = slice(part.begun_before(start), part.begun_before(end))
+            kind = part.kind[own]
+            computes = (kind == GRAPH) | ((kind == KERNEL) & ~part.tell(communicates, own))
+            names.append(part.tell(codes, own)[computes])
+            lengths.append((part.ends(own) - part.starts(own))[computes])
     return pl.DataFrame({"name": np.concatenate(names), "ns": np.concatenate(lengths)}).select(
         pl.lit(turns.metrics.row_of_lane[lane]).alias("row"), pl.lit(lane).alias("lane"), pl.all()
     )

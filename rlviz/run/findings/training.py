@@ -224,15 +224,16 @@ class TrainingFaults:
         events = self._turns.run.events
         spans, (starts, ends) = self._exposed[row], _limits(self._turns.iterations)
         communicates = self._turns.run.rules.communication.matches(events.names).to_numpy()
-        sums = np.zeros(len(events.names), np.int64)
+        codes = np.arange(len(events.names), dtype=np.int32)
+        sums = np.zeros(len(codes), np.int64)
         for part in events.parts:
             if part.row != row:
                 continue
-            place = np.searchsorted(starts, part.start_ns, side="right") - 1
-            inside = (place >= 0) & (part.start_ns < ends[place])
-            inside &= (part.kind == KERNEL) & communicates[part.name]
-            exposed = within(spans, part.start_ns[inside], part.end_ns[inside])
-            np.add.at(sums, part.name[inside], exposed)
+            own = np.flatnonzero((part.kind == KERNEL) & part.tell(communicates))
+            start, end, name = part.starts(own), part.ends(own), part.tell(codes)[own]
+            place = np.searchsorted(starts, start, side="right") - 1
+            inside = (place >= 0) & (start < ends[place])
+            np.add.at(sums, name[inside], within(spans, start[inside], end[inside]))
         return str(events.names[int(sums.argmax())])[:_LONGEST_NAME]
 
 
