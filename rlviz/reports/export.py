@@ -142,6 +142,7 @@ def _export(nsys: str, capture: Path, unfinished: Path) -> Path:
         except BaseException:
             # It would go on after an interrupt; nsys may be a script that has started another.
             os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
             raise
     if status or not unfinished.exists():
         problem = f"nsys export failed: {_reason(said) or f'status {status}'}."
