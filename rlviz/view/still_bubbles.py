@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["PlacedBubble", "draw_bubbles", "place_bubbles"]
 
 _HALF_LETTER = 0.36
-_SMALLEST = 4.8
+_SMALLEST = 5.0
 # Of the letters' size: an arrow beside the text, its head, and air between them.
 _ARROW, _HEAD, _AIR = 1.0, 0.5, 0.35
 

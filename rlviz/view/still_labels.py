@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.view.still_canvas import boxes
-from rlviz.view.still_layout import brackets_in
+from rlviz.view.still_layout import brackets_in, small_letter
 from rlviz.view.still_text import clean, duration, fit, width_pt
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["draw_brackets", "draw_names", "draw_range_labels"]
 
 # Letters have two thirds of their size above the baseline: half of it centres them.
 _HALF_LETTER = 0.36
-_SMALLEST = 4.8
+_SMALLEST = 5.0
 _LINE = 1.25
 _LEAST_ROOM = 2.5
 _LEAST_LETTERS = 8
@@ -34,7 +34,7 @@ _LONGEST_NUMBER = 9
 
 def draw_names(canvas: Canvas, frame: Frame, plot: Plot) -> None:
     """Write pools, labels, hosts and busy shares beside the rows."""
-    size, small = frame.row, 0.9 * frame.row
+    size, small = frame.row, small_letter(frame.row)
     for i, (placed, (label, host, busy)) in enumerate(zip(plot.rows, frame.texts, strict=True)):
         if i % frame.every:
             continue

@@ -30,6 +30,7 @@ __all__ = [
     "natural_pitch",
     "pitch_for",
     "plot_of",
+    "small_letter",
 ]
 
 # A paper's column takes small letters, a figure that GitHub shrinks to half its width does not.
@@ -49,6 +50,11 @@ def letter_size(width_in: float) -> float:
     """
     share = (width_in - _COLUMN_IN) / (_WIDE_IN - _COLUMN_IN)
     return _COLUMN_PT + (_WIDE_PT - _COLUMN_PT) * min(max(share, -0.3), 1.0)
+
+
+def small_letter(row: float) -> float:
+    """Give the size of what stands beside a row's label: no smaller than can be read."""
+    return max(0.9 * row, _SMALLEST_LABEL)
 
 
 @dataclass(frozen=True)
@@ -202,9 +208,9 @@ def frame_of(
     margin, strip, gap = 0.8 * letter, 1.5 * letter, 0.8 * letter
     labels, hosts = _labels(rows, size, 0.3 * width - margin - strip - gap)
     label_width = _widest(labels, size)
-    host_width = _widest(hosts, 0.9 * size)
+    host_width = _widest(hosts, small_letter(size))
     right_texts = [_busy(row, narrow=width < 5 * 72) for row in rows]
-    side = max(_widest([*right_texts, "busy"], 0.9 * size), 1.2 * letter) + 0.6 * letter
+    side = max(_widest([*right_texts, "busy"], small_letter(size)), 1.2 * letter) + 0.6 * letter
     right = width - margin - side
     left = margin + strip + label_width + gap + (host_width + gap if host_width else 0.0)
     marks = ticks(*window, right - left, 0.95 * letter)
@@ -248,7 +254,7 @@ def _labels(rows: Sequence[Row], size: float, room: float) -> tuple[list[str], l
     known = len({(row.label, row.host) for row in rows})
     for form in (_full, _worker, _device):
         for shown in (hosts, nothing):
-            taken = _widest(shown, 0.9 * size)
+            taken = _widest(shown, small_letter(size))
             left_over = room - (taken + size if taken else 0.0)
             labels = [form(row.label) for row in rows]
             apart = len(set(zip(labels, shown, strict=True))) == known

@@ -113,9 +113,7 @@ def _start(text: str, room: float, size: float, *, bold: bool) -> str:
     return text[:length].rstrip()
 
 
-def wrap(
-    text: str, room: float, size: float, *, bold: bool = False, most: int = 3
-) -> tuple[str, ...]:
+def wrap(text: str, room: float, size: float, *, bold: bool = False) -> tuple[str, ...]:
     """Break a text into lines: between its parts (" · ") where it can, else between words.
 
     Parameters
@@ -126,8 +124,6 @@ def wrap(
         Points.
     bold : bool
         Bold characters are wider.
-    most : int
-        Lines at most; the last ends with an ellipsis where there would be more.
 
     Examples
     --------
@@ -141,9 +137,6 @@ def wrap(
             lines[-1] = joined
         else:
             lines.append(piece)
-    if len(lines) > most:
-        rest = f"{lines[most - 1]} {lines[most]}"
-        lines = [*lines[: most - 1], fit([rest], room, size, bold=bold) or "…"]
     return tuple(lines)
 
 

@@ -138,7 +138,7 @@ def head(
     for text in wrap(clean(title), room, 1.4 * letter, bold=True) if title else ():
         y += 1.7 * letter
         lines.append(_Line(left, y - 0.4 * letter, text, 1.4 * letter, "ink", bold=True))
-    for text in wrap(clean(numbers), right - left, letter, most=4) if numbers else ():
+    for text in wrap(clean(numbers), right - left, letter) if numbers else ():
         y += 1.4 * letter
         lines.append(_Line(left, y - 0.2 * letter, text, letter, "ink"))
     placed, y = _flow(entries, left, right, y + 0.35 * letter, letter)
@@ -178,7 +178,7 @@ def tail(frame: Frame, scene: Scene, top: float, *, caption: bool) -> Words:
     y = top
     for text, kind in told:
         ends = kind == "caption" and frame.wide
-        for line in wrap(text, right - left, size, most=3):
+        for line in wrap(text, right - left, size):
             y += 1.4 * size
             lines.append(
                 _Line(right if ends else left, y, line, size, "muted", "right" if ends else "left")

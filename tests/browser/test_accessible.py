@@ -142,7 +142,7 @@ def test_a_dark_page_prints_light_and_wide_with_its_tables_open(open_page: Opene
           const [start, end] = lens.window;
           const x = lens.frame.left + (25 - start) / (end - start) * lens.frame.width;
           const y = lens.frame.top + lens.facts.rows[0].bottom * lens.facts.row_px - 4;
-          const pixel = copy.getContext('2d').getImageData(3 * x, 3 * y, 1, 1).data;
+          const pixel = copy.getContext('2d').getImageData(4 * x, 4 * y, 1, 1).data;
           globalThis.printed = {
             theme: document.body.dataset.theme,
             open: document.querySelectorAll('details:not([open])').length === 0,
@@ -161,6 +161,29 @@ def test_a_dark_page_prints_light_and_wide_with_its_tables_open(open_page: Opene
     }
     settle(opened)
     assert state(opened) == before
+
+
+@pytest.mark.parametrize("rows", [8, 64])
+def test_a_printed_chart_is_as_wide_and_high_as_its_place(rows: int, open_page: Opener) -> None:
+    opened = open_page(page(scene(rows)), width=1400)
+    opened.evaluate(
+        """() => addEventListener('beforeprint', () => {
+          const plot = document.querySelector('.rlviz-plot');
+          const copies = [...plot.querySelectorAll(':scope > canvas')];
+          globalThis.printed = {
+            // Chromium prints at whole 64ths of a canvas's pixels.
+            scales: copies.map(({ style, width }) => 64 * parseFloat(style.width) / width),
+            widths: copies.map(({ style }) => parseFloat(style.width) - plot.clientWidth),
+            left_over: [plot, copies[1]]
+              .map((one) => one.getBoundingClientRect().bottom).reduce((all, own) => all - own),
+          };
+        })"""
+    )
+    opened.pdf(prefer_css_page_size=True)
+    printed = opened.evaluate("() => printed")
+    assert printed["scales"] == [16, 16]
+    assert printed["widths"] == pytest.approx([0, 0], abs=1)
+    assert printed["left_over"] == pytest.approx(0, abs=1)
 
 
 def state(page: Page) -> Any:

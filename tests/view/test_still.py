@@ -206,6 +206,19 @@ def test_a_run_without_gpu_data_or_without_rows_is_drawn(made: Any) -> None:
         check(drawn(made(), width=width))
 
 
+@pytest.mark.parametrize("rows", [8, 128])
+def test_in_a_papers_column_all_is_told_in_letters_that_can_be_read(rows: int) -> None:
+    word = "unknown: its report holds no rows of a GPU, so that nothing can be told of it"
+    notes = tuple(f"kind-{i} ({i} reports): {' '.join([word] * 5)}." for i in range(4))
+    written = still(replace(scene(rows), notes=notes), "svg", width=COLUMN_IN)
+    told = " ".join(svg_texts(written))
+    assert all(note in told for note in notes)
+    sizes = re.findall(r"font(?:-size)?: (?:bold |700 )?([\d.]+)px", written.decode())
+    assert sizes
+    assert min(map(float, sizes)) >= 5.0
+    check(drawn(replace(scene(rows), notes=notes), width=COLUMN_IN))
+
+
 def test_a_row_without_gpu_data_is_hatched_and_its_busy_share_unknown() -> None:
     texts = svg_texts(still(hatched(), "svg"))
     assert "no GPU data" in texts

@@ -5,8 +5,9 @@
 const PAPER = { landscape: { width: 960, room: 630 }, portrait: { width: 700, room: 820 } };
 // A chart that would be smaller yet takes several pages.
 const SMALLEST = 0.4;
-// Letters of a canvas are pixels, and paper has more of them than a screen.
-const PIXEL_RATIO = 3;
+// Letters of a canvas are pixels, and paper has more of them than a screen. Chromium prints a canvas
+// at the next lower 64th of its scale: a quarter is one, a third would come out two hundredths small.
+const PIXEL_RATIO = 4;
 
 function plotsOf(lens) {
   const plots = ["main", "overview"].map((name) => lens.doc.get_model_by_name(name));
@@ -29,19 +30,22 @@ function paint(lens) {
 // them; and so it does with any that stands inside of Bokeh's elements.
 function copied({ el, canvas_view: { primary: { canvas } } }, place, scale) {
   const copy = document.createElement("canvas");
-  [copy.width, copy.height] = [canvas.width, canvas.height];
-  copy.getContext("2d", { willReadFrequently: true }).drawImage(canvas, 0, 0);
   const [box, around] = [el, place].map((one) => one.getBoundingClientRect());
-  const sides = { left: box.left - around.left, top: box.top - around.top, width: box.width, height: box.height };
+  [copy.width, copy.height] = [box.width, box.height].map((px) => Math.round(px * scale * PIXEL_RATIO));
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.imageSmoothingQuality = "high";
+  context.drawImage(canvas, 0, 0, copy.width, copy.height);
   copy.style.position = "absolute";
+  const sides = { left: box.left - around.left, top: box.top - around.top };
   for (const [side, px] of Object.entries(sides)) copy.style[side] = `${px * scale}px`;
+  for (const side of ["width", "height"]) copy.style[side] = `${copy[side] / PIXEL_RATIO}px`;
   return copy;
 }
 
 // In the overview: its own frame of the window is none of the canvas.
-function frameWindow(copy, { frame: { bbox, x_scale: x } }, [start, end]) {
+function frameWindow(copy, { frame: { bbox, x_scale: x } }, [start, end], scale) {
   const context = copy.getContext("2d");
-  context.scale(PIXEL_RATIO, PIXEL_RATIO);
+  context.scale(PIXEL_RATIO * scale, PIXEL_RATIO * scale);
   const [left, right] = [start, end].map((at) => x.compute(at));
   context.strokeStyle = "#6b7280";
   context.strokeRect(left, bbox.top, right - left, bbox.height);
@@ -86,7 +90,7 @@ export function printing(lens, paper) {
     paint(lens);
     const [main, overview] = plotsOf(lens);
     const copies = [main, overview].filter(Boolean).map((view) => copied(view, plot, scale));
-    if (overview !== undefined) frameWindow(copies[1], overview, lens.window);
+    if (overview !== undefined) frameWindow(copies[1], overview, lens.window, scale);
     const { offsetWidth: width, offsetHeight: height } = plot;
     for (const { style } of plot.children) {
       style.zoom = scale;
