@@ -145,7 +145,8 @@ def show(
     Timeline(8 rows, 8 reports, ... s): charts are shown in a notebook; ...
     """
     from rlviz.filling import fill, look_at, worth_filling  # only drawing needs Bokeh
-    from rlviz.view.timeline import Timeline, in_notebook
+    from rlviz.view.cells import in_notebook
+    from rlviz.view.timeline import Timeline
 
     part = part_of(steps, ranks, roles)
     if isinstance(reports, ZoomableRun):

@@ -15,6 +15,7 @@ from rlviz.errors import NoReports
 from rlviz.levels.store import Store
 from rlviz.loading import outcomes_of, waiting_bytes
 from rlviz.reports.find import find
+from rlviz.view import cells
 from rlviz.view import timeline as module
 from tests.ranks import simulated
 from tests.small_reports import told, write
@@ -38,7 +39,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Scene]:
         scenes.append(self.scene)
 
     monkeypatch.setattr(module.Timeline, "_renew", noted)
-    monkeypatch.setattr(module, "_running_cell", lambda: 1)
+    monkeypatch.setattr(cells, "running_cell", lambda: 1)
     for name in ("_display", "_display_chart", "_display_kept"):
         monkeypatch.setattr(module.Timeline, name, lambda _: None)
     monkeypatch.setattr(filling, "_WORTH_FILLING", 0)

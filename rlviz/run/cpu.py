@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CpuSide", "Level", "Row", "Thread"]
 
-# Rows that are looked at by turns are not read again; more would fill the memory.
-_REMEMBERED = 4
+# Rows that are looked at by turns are not read again, as long as all together have no more ranges
+# and calls: about 250 MB.
+_REMEMBERED = 10_000_000
 _NO_LANE = "its export does not say which process worked on it"
 _NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -56,6 +57,9 @@ class Level:
     end_ns: Int64
     name: Int32
     kind: UInt8 | None = None
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,9 @@ class Row:
     absent: str
     stretches: Stretches | None
 
+    def __len__(self) -> int:
+        return sum(len(level) for one in self.threads for level in (one.calls, *one.levels))
+
 
 class CpuSide:
     """Reads the CPU side of rows, each when it is asked for.
@@ -126,7 +133,7 @@ class CpuSide:
         """Give the CPU side of a row; of the last few rows it is remembered."""
         if row not in self._rows:
             self._rows[row] = self._read(row)
-            while len(self._rows) > _REMEMBERED:
+            while len(self._rows) > 1 and sum(map(len, self._rows.values())) > _REMEMBERED:
                 self._rows.popitem(last=False)
         self._rows.move_to_end(row)
         return self._rows[row]

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
 
     from rlviz.view.choices import ColorBy
 
-__all__ = ["Bucket", "Span", "Window", "bucket_asked", "search_asked", "span_asked", "window_asked"]
+__all__ = [
+    "Bucket",
+    "Span",
+    "Window",
+    "bucket_asked",
+    "row_asked",
+    "search_asked",
+    "span_asked",
+    "window_asked",
+]
 
 WIDEST_PX = 20_000
 LONGEST_SEARCH = 500
@@ -112,6 +121,26 @@ def bucket_asked(message: Mapping[str, Any]) -> Bucket:
         msg = "a bucket has a row and a width"
         raise ValueError(msg)
     return Bucket(int(row), start_s, width_s)
+
+
+def row_asked(message: Mapping[str, Any]) -> int:
+    """Take a row from a message.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+
+    Examples
+    --------
+    >>> row_asked({"row": 3})
+    3
+    """
+    row = _number(message.get("row"))
+    if not row.is_integer():
+        msg = "a row is a whole number"
+        raise ValueError(msg)
+    return int(row)
 
 
 def span_asked(message: Mapping[str, Any]) -> Span:

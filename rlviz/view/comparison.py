@@ -132,6 +132,7 @@ class Comparison(Timeline):
         title: str | None = None,
         caption: bool = True,
         detail: bool | float = True,
+        expand: Sequence[int] | str | None = None,
     ) -> Path:
         """Write the comparison to a file, as `Timeline.save` does.
 
@@ -155,6 +156,8 @@ class Comparison(Timeline):
             As for a timeline.
         detail : bool or float
             As for a timeline.
+        expand
+            Not for a comparison: rows expand into threads in the timeline of one run.
 
         Returns
         -------
@@ -168,6 +171,9 @@ class Comparison(Timeline):
         ValueError
             There is no such iteration in all runs, or no such window, row or size.
         """
+        if expand is not None:
+            msg = "rows of compared runs do not expand into threads: save the timeline of one run"
+            raise ValueError(msg)
         if iteration not in (None, self.iteration):
             other = Comparison(self.runs, iteration)
         else:

@@ -19,6 +19,7 @@ from rlviz.view.overlays import UNNAMED, PlacedRanges
 from rlviz.view.places import places_of
 from rlviz.view.scene import Overlays
 from rlviz.view.spans import busy_in, kernels_in
+from rlviz.view.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -215,6 +216,11 @@ class Detail:
     def busy(self, asked: Span) -> dict[str, Any]:
         """Measure the busy time of rows in a span, as `rlviz.view.spans.busy_in`."""
         return busy_in(self._run, asked)
+
+    @cached_property
+    def lanes(self) -> Threads:
+        """What rows expand into."""
+        return Threads(self._run, self._scene)
 
     @cached_property
     def _ranges(self) -> PlacedRanges:

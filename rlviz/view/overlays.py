@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["HIDDEN_DOMAINS", "UNNAMED", "PlacedRanges", "draw_overlays"]
+__all__ = ["HIDDEN_DOMAINS", "UNNAMED", "PlacedRanges", "colors_of_ranges", "draw_overlays"]
 
 HIDDEN_DOMAINS = ("NCCL", "CCCL", "cuBLAS", "cuDNN", "CUDA")
 """Domains of libraries: a range for each of their calls, so they are off until asked for."""
@@ -193,12 +193,17 @@ def _with_levels(run: Run) -> pl.DataFrame:
     return run.remember("leveled_ranges", (), lambda: _leveled(run))
 
 
+def colors_of_ranges(run: Run) -> pl.Series:
+    """Give the colour of a range by the code of its name: that of the phase that it marks."""
+    codes = {phase: color_code(phase) for phase in PHASES}
+    phases = run.rules.phases_of(run.events.names)
+    return phases.replace_strict(codes, default=color_code("range"), return_dtype=pl.Int32)
+
+
 def _leveled(run: Run) -> pl.DataFrame:
     events = run.events
     ranges = events.ranges
-    codes = {phase: color_code(phase) for phase in PHASES}
-    phases = run.rules.phases_of(events.names)
-    colors = phases.replace_strict(codes, default=color_code("range"), return_dtype=pl.Int32)
+    colors = colors_of_ranges(run)
     hidden = events.names.str.to_lowercase().is_in([d.lower() for d in HIDDEN_DOMAINS])
     is_hidden = lookup(hidden, ranges["domain"]).fill_null(value=False)
     told = _with_parents(

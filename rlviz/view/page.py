@@ -18,6 +18,7 @@ from rlviz.view.sizes import row_height_px
 
 if TYPE_CHECKING:
     from rlviz.view.held import Held
+    from rlviz.view.held_threads import HeldThreads
     from rlviz.view.scene import Scene
 
 __all__ = ["page"]
@@ -77,11 +78,15 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
+_THREADS = '<script type="application/json" id="rlviz-threads">{json}</script>\n'
 _HELD = '<script type="application/json" id="rlviz-held">{json}</script>\n'
 
 
 def page(
-    scene: Scene, theme: Literal["auto", "light", "dark"] = "auto", held: Held | None = None
+    scene: Scene,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    held: Held | None = None,
+    threads: HeldThreads | None = None,
 ) -> str:
     """Write `scene` as one HTML page.
 
@@ -93,6 +98,8 @@ def page(
         "auto" follows the reader's system.
     held : Held, optional
         Events and ranges of the run, as `rlviz.view.held.hold` packs them.
+    threads : HeldThreads, optional
+        Threads of rows, as `rlviz.view.held_threads.hold_threads` packs them.
 
     Returns
     -------
@@ -110,7 +117,11 @@ def page(
         scene = replace(scene, notes=(*scene.notes, held.left_out))
     if held is None or held.json is None:
         scene = _without_others(scene)
+    if threads is not None and threads.note:
+        scene = replace(scene, notes=(*scene.notes, threads.note))
     inside = "" if held is None or held.json is None else _HELD.format(json=_inert(held.json))
+    if threads is not None and threads.json is not None:
+        inside += _THREADS.format(json=_inert(threads.json))
     paper = "landscape" if scene.height * row_height_px(len(scene.rows)) < _HIGH_PX else "portrait"
     drawn = payload(scene, "dark" if theme == "dark" else "light")
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)

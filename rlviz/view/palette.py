@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 __all__ = [
+    "CALLS",
     "COLORS",
     "KERNELS",
     "LABELS",
@@ -60,6 +61,15 @@ KERNELS = (
     "#8d8b00",
 )
 OTHER_KERNELS = "#b4b8be"
+
+# CUDA calls, in lanes of their own: of the colours for kernels those that are furthest apart.
+CALLS: dict[str, str] = {
+    "launch": "#03819f",
+    "sync": "#8a301b",
+    "copy": "#999999",
+    "memory": "#8d8b00",
+    "other": "#b4b8be",
+}
 
 # Surfaces and ink of the chart itself, a set a theme.
 SURFACE: dict[Theme, dict[str, str]] = {

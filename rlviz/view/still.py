@@ -9,6 +9,7 @@ from rlviz.view import still_layout as layout
 from rlviz.view import still_marks as marks
 from rlviz.view import still_strip as strip
 from rlviz.view import still_words as words
+from rlviz.view.chosen import chosen_rows
 from rlviz.view.palette import SURFACE
 from rlviz.view.still_bubbles import draw_bubbles, place_bubbles
 from rlviz.view.still_canvas import Canvas, pixel_pt, settings
@@ -91,7 +92,7 @@ def still(
             scene,
             format,
             window=checked_window(scene, window),
-            rows=_chosen(scene, rows),
+            rows=chosen_rows(scene, rows),
             width=72 * (width or _WIDTH_IN),
             height=None if height is None else 72 * height,
             theme=theme,
@@ -202,28 +203,6 @@ def checked_window(scene: Scene, window: tuple[float, float] | None) -> tuple[fl
         msg = f"the window from {start:g} s to {end:g} s is not within {first:g} to {last:g} s"
         raise ValueError(msg)
     return start, end
-
-
-def _chosen(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...]:
-    if rows is None:
-        return scene.rows
-    if isinstance(rows, str):
-        text = rows.casefold()
-        found = tuple(
-            row
-            for row in scene.rows
-            if any(text in part.casefold() for part in (row.label, row.host, row.pool, row.group))
-        )
-        if not found:
-            msg = f"no row has {rows!r} in its label, host or pool"
-            raise ValueError(msg)
-        return found
-    known = {row.row: row for row in scene.rows}
-    strange = sorted(set(rows) - set(known))
-    if strange or not len(rows):
-        msg = f"no rows {strange}: there are {sorted(known)}" if strange else "no rows to draw"
-        raise ValueError(msg)
-    return tuple(row for row in scene.rows if row.row in set(rows))
 
 
 def _title(scene: Scene, window: tuple[float, float] | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import sys
 import warnings
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from rlviz.errors import RlvizError
 from rlviz.out.perfetto import write_trace
+from rlviz.view import cells
 from rlviz.view.compose import compose
 from rlviz.view.detail import Detail
 from rlviz.view.figure import limits, window
 from rlviz.view.headline import counted
 from rlviz.view.held import DEFAULT_MB, hold
+from rlviz.view.held_threads import hold_threads
 from rlviz.view.page import page
 from rlviz.whole import whole_file
 
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
     from rlviz.view.controls import Panel
     from rlviz.view.held import Held
+    from rlviz.view.held_threads import HeldThreads
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
     from rlviz.view.still_canvas import Format
     from rlviz.view.widget import ChartWidget
 
-__all__ = ["Timeline", "in_notebook"]
+__all__ = ["Timeline"]
 
 _FIGURES: dict[str, Format] = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 _TRACE = ".pftrace"
@@ -147,6 +149,7 @@ class Timeline:
         title: str | None = None,
         caption: bool = True,
         detail: bool | float = True,
+        expand: Sequence[int] | str | None = None,
     ) -> Path:
         """Write the timeline to a file; its suffix says what kind.
 
@@ -176,6 +179,9 @@ class Timeline:
         detail : bool or float
             What a page holds beside its first view: every event and range, up to 6 MB of them
             (True), up to so many MB, or none (False). Where they are more, the page says so.
+        expand : sequence of int or str, optional
+            Rows that a page shows with their threads, named as for `rows`; in the page they can be
+            closed and opened again, others cannot. Default: those that are open in the view.
 
         Returns
         -------
@@ -208,15 +214,16 @@ class Timeline:
         if suffix in (".html", _TRACE):
             given = {**look, "iteration": iteration, "window": window}
             _refuse(path, [name for name, one in given.items() if one != _PAGE.get(name)])
-        if suffix != ".html" and detail is not True:
-            msg = f"{path.name}: only a page takes detail"
+        if suffix != ".html" and (detail is not True or expand is not None):
+            msg = f"{path.name}: only a page takes detail and expand"
             raise ValueError(msg)
         if suffix == _TRACE:
             with whole_file(path) as file:
                 write_trace(self.run, file.write)
             return path
         if suffix == ".html":
-            data = page(self.scene, held=self._held(detail)).encode()
+            text = page(self.scene, held=self._held(detail), threads=self._threads(expand, detail))
+            data = text.encode()
         else:
             data = self._still(_FIGURES[suffix], window, iteration, look)
         with whole_file(path) as file:
@@ -227,6 +234,14 @@ class Timeline:
         if detail is False:
             return None
         return hold(self.run, self.scene, DEFAULT_MB if detail is True else detail)
+
+    def _threads(
+        self, expand: Sequence[int] | str | None, detail: bool | float
+    ) -> HeldThreads | None:
+        if expand is None:
+            expand = self._widget.expanded if "_widget" in self.__dict__ else ()
+        budget_mb = DEFAULT_MB if isinstance(detail, bool) else detail
+        return hold_threads(self.run, self.scene, expand, budget_mb)
 
     def _still(
         self,
@@ -267,12 +282,12 @@ class Timeline:
 
     def _begin(self) -> None:
         """Display the chart of a run that is still being read; `_display_kept` is for its end."""
-        self._shown_in = _running_cell()
+        self._shown_in = cells.running_cell()
         self._display_chart()
 
     def _show(self, *, static: bool = False) -> None:
         """Display the timeline now, once in this cell; outside a notebook, say what to do."""
-        cell = _running_cell()
+        cell = cells.running_cell()
         if cell is None:
             print(
                 f"{self!r}: charts are shown in a notebook; "
@@ -286,7 +301,7 @@ class Timeline:
         self._shown_in = cell
 
     def _ipython_display_(self) -> None:
-        cell = _running_cell()
+        cell = cells.running_cell()
         if cell is None:
             print(repr(self))  # what a terminal shows of an object
         elif cell != self._shown_in:
@@ -371,26 +386,11 @@ class Timeline:
         )
 
 
-def in_notebook() -> bool:
-    """Tell whether a cell of a notebook is running, below which a chart can be displayed."""
-    return _running_cell() is not None
-
-
 def _inside(start: float, end: float, first: float, last: float) -> tuple[float, float]:
     """Move a window into the limits of panning, and cut it where it is wider than they are."""
     span = min(end - start, last - first)
     start = min(max(start, first), last - span)
     return start, start + span
-
-
-def _running_cell() -> int | None:
-    """Give the number of the running cell; None where no notebook can display a widget."""
-    ipython: Any = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython is not None else None
-    if getattr(shell, "kernel", None) is None:
-        return None
-    count: int = shell.execution_count
-    return count
 
 
 def _refuse(path: Path, names: list[str]) -> None:

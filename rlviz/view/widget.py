@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from rlviz.view.asked import bucket_asked, search_asked, span_asked, window_asked
+from rlviz.view.asked import (
+    MOST_ROWS,
+    bucket_asked,
+    row_asked,
+    search_asked,
+    span_asked,
+    window_asked,
+)
 from rlviz.view.bokehjs import bokeh_js, bokeh_version
 from rlviz.view.figure import window
 from rlviz.view.lens import lens_js, lens_style, loader_js, version
@@ -99,6 +106,8 @@ class ChartWidget(anywidget.AnyWidget):
         self._moved = weakref.WeakMethod(moved)
         self._detail = weakref.WeakMethod(detail)
         self._pushed = False
+        # Rows that are expanded into threads, by the view that changed last.
+        self.expanded: tuple[int, ...] = ()
         self._parts: dict[str, Callable[[], bytes]] = {"bokeh": _packed_bokeh, "lens": _packed_lens}
         self._draw(scene)
         versions = {"bokeh": bokeh_version(), "lens": version(lens_js())}
@@ -207,7 +216,7 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
             widget.send({**answer, "kind": "refusal", "problem": "unknown part"})
             return
         widget.send({**answer, "kind": "answer"}, [widget._parts[part]() for part in parts])
-    elif kind in ("detail", "bucket", "places", "kernels", "busy"):
+    elif kind in ("detail", "bucket", "places", "kernels", "busy", "threads", "lanes"):
         try:
             facts, columns = _asked(_detail_of(widget, message), message)
         except Exception as error:
@@ -218,7 +227,13 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
                 raise
         else:
             widget.send({**answer, "kind": "answer", **facts}, columns)
-    elif kind == "window":
+    else:
+        _told(widget, kind, message)
+
+
+def _told(widget: ChartWidget, kind: object, message: dict[str, Any]) -> None:
+    """Note what a view tells of itself."""
+    if kind == "window":
         current = not widget._zoom or message.get("after") == widget._zoom[0]
         place = _window(message)
         moved = widget._moved()
@@ -226,6 +241,10 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
             iteration = _iteration(widget, message)
             moved(*place, *(() if iteration is None else (iteration,)))
             widget._follow(*place, iteration)
+    elif kind == "expanded":
+        rows = message.get("rows")
+        if isinstance(rows, list) and len(rows) <= MOST_ROWS and all(type(r) is int for r in rows):
+            widget.expanded = tuple(rows)
     elif kind == "found" and _COUNT.fullmatch(str(message.get("text"))):
         widget._found = message["text"]
 
@@ -239,6 +258,10 @@ def _asked(detail: Detail, message: dict[str, Any]) -> tuple[dict[str, Any], lis
         return detail.kernels(span_asked(message)), []
     if message["kind"] == "busy":
         return detail.busy(span_asked(message)), []
+    if message["kind"] == "threads":
+        return {"told": detail.lanes.of(row_asked(message)).told}, []
+    if message["kind"] == "lanes":
+        return detail.lanes.answer(window_asked(message))
     return detail.answer(window_asked(message))
 
 

@@ -57,6 +57,8 @@ export class Chart {
     this.mounting = undefined;
     this.replace(old, lens, root);
     lens.detail.connectKernel((message) => this.request(message));
+    // Of several runs in one chart the rows have other numbers than in their own.
+    if (told.alignments.length === 0) lens.threads.connectKernel((message) => this.request(message), this.send);
     if (held !== null) lens.detail.hold(unpackLevels(held, bytes));
   }
 
@@ -71,6 +73,7 @@ export class Chart {
       this.follow();
     } else {
       lens.goOnFrom(old);
+      lens.threads.goOnFrom(old.threads);
       const focused = before.contains(document.activeElement);
       old.remove();
       before.remove();

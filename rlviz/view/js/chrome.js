@@ -98,7 +98,15 @@ export class Chrome {
 
   // What the colours mean now.
   tellColors(mode) {
-    this.legend.replaceChildren(...legendItems(this.facts.coloring[mode].legend, this.facts.names));
+    this.mode = mode;
+    const entries = [...this.facts.coloring[mode].legend, ...(this.more ?? [])];
+    this.legend.replaceChildren(...legendItems(entries, this.facts.names));
+  }
+
+  // What the legend explains beside them.
+  also(entries) {
+    this.more = entries;
+    this.tellColors(this.mode);
   }
 
   // Beside the frame: pool names, and the base that the axis's ticks add to.

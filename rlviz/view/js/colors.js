@@ -5,7 +5,7 @@ import { rgba } from "./raster.js";
 const DIMMED = 0.2;
 const DARKER = 0.65;
 
-function mixed(color, ground, share) {
+export function mixed(color, ground, share) {
   const part = (css, i) => parseInt(css.slice(i, i + 2), 16);
   const parts = [1, 3, 5].map((i) =>
     Math.round(part(color, i) * share + part(ground, i) * (1 - share)),

@@ -10,12 +10,12 @@ const PATIENCE_MS = 2000;
 const WAITS = "The chart waits for the kernel: until it answers, detail is missing.";
 // The first of several moves is answered at once, the next ones are not asked for one by one.
 const CALM_MS = 150;
-const DEBOUNCE_MS = 30;
+export const DEBOUNCE_MS = 30;
 // Asked for on either side, in widths of the window: a small move shows nothing new.
-const MARGIN = 0.25;
-const WIDEST_PX = 20000;
+export const MARGIN = 0.25;
+export const WIDEST_PX = 20000;
 // Buckets and merged ranges wider than this are asked for anew.
-const COARSE_PX = 2.05;
+export const COARSE_PX = 2.05;
 
 export class Detail {
   // `bars` is Bokeh's view of the bars of the first view: detail is painted in their place.

@@ -7,19 +7,19 @@ const MOST_EVENTS = 10000;
 const MOST_RANGES = 2000;
 const MOST_PLACES = 20000;
 const PLACES_BESIDE = 1500;
-const TIME_BYTES = 6;
+export const TIME_BYTES = 6;
 const NAME_BYTES = 4;
 // The first kinds of work: compute and communication.
 const KERNEL_KINDS = 2;
 
-async function unzip(text) {
+export async function unzip(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 // Reads columns that were written one behind the other, byte plane by byte plane.
-class Reader {
+export class Reader {
   constructor(bytes) {
     this.bytes = bytes;
     this.at = 0;
@@ -85,12 +85,12 @@ function search(values, wanted, behind) {
   return low;
 }
 
-function between(track, start, end) {
+export function between(track, start, end) {
   const first = Math.min(search(track.start, start, false), search(track.reach, start, true));
   return [first, Math.max(first, search(track.start, end, false))];
 }
 
-function eventsOf(found, start, end, kinds) {
+export function eventsOf(found, start, end, kinds) {
   const columns = { left: [], right: [], row: [], name: [], color: [], kind: [] };
   for (const [track, first, last] of found) {
     for (let i = first; i < last; i++) {
@@ -124,7 +124,7 @@ function facetOf(mode, held, kinds, hues) {
 }
 
 // Buckets on multiples of their width: busy time exact, the facet with the most time.
-function stripOf(track, start, end, width, facet, hit) {
+export function stripOf(track, start, end, width, facet, hit) {
   const first = Math.floor(start / width);
   const size = Math.ceil(end / width) - first;
   const zero = first * width;

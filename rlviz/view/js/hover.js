@@ -10,7 +10,7 @@ const SHADES = {
   reading: "its GPU rows are being read",
 };
 
-function line(box, kind, ...texts) {
+export function line(box, kind, ...texts) {
   const told = texts.filter((text) => text !== "" && text !== null && text !== undefined);
   if (told.length === 0) return;
   const element = document.createElement("div");
@@ -53,6 +53,7 @@ export class Hover {
     const row = this.facts.rows.find(({ top, bottom }) => top <= y && y <= bottom);
     this.box.replaceChildren();
     if (row !== undefined) this.fill(row, at, y, SLACK_PX / scale);
+    else this.threads?.tell(this.box, at, y, SLACK_PX / scale);
     this.box.hidden = this.box.childElementCount === 0;
     if (!this.box.hidden) this.place(clientX, clientY);
   }

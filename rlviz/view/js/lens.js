@@ -15,6 +15,7 @@ import { linkControls } from "./link.js";
 import { Marks } from "./marks.js";
 import { Measure } from "./measure.js";
 import { goToRemark } from "./remarks.js";
+import { Threads } from "./threads.js";
 import { ambientTheme, paintRoot, recolour, watchTheme } from "./theme.js";
 import { askingOf, Toolbar } from "./toolbar.js";
 import { baseText, ticking, tickText } from "./units.js";
@@ -76,6 +77,7 @@ class Lens {
     this.alignment = new Alignment(this);
     passOver(this);
     this.measure = new Measure(this);
+    this.threads = new Threads(this);
     this.kernels = new KernelTable(this);
     if (this.alignment.now !== null) this.chrome.retell(this.alignment.now);
     this.toolbar = facts.toolbar ? new Toolbar(this, this.chrome.toolbar) : null;
@@ -155,6 +157,7 @@ class Lens {
     this.chrome.resized(width);
     this.detail.moved();
     this.measure.place();
+    this.threads.moved();
     this.toolbar?.tellIteration(this.iterationShown()?.[0] ?? null, this.shows(...this.whole));
     for (const listener of this.listeners) listener(start, end);
   }

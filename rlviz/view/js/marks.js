@@ -64,6 +64,11 @@ export class Marks {
     this.filter();
   }
 
+  // Where a mark stands that comes from the scene or from detail: `Room` may have moved it.
+  lowered(y) {
+    return y;
+  }
+
   // Whether ranges that may be narrower than `pixel` seconds were drawn as one.
   coarse(pixel) {
     const { left, right, count } = this.overlays;
@@ -108,6 +113,7 @@ export class Marks {
     for (const [name, column] of Object.entries(this.all)) {
       columns[name] = Float64Array.from(keep, (i) => column[i]);
     }
+    for (const name of ["top", "bottom"]) columns[name] = columns[name].map((y) => this.lowered(y));
     this.overlaySource.data = columns;
     this.use(columns);
   }

@@ -1,6 +1,7 @@
 // A static page: everything lies in it already.
 
 import { answersOf, unpackedOf } from "./held.js";
+import { threadsOf } from "./heldlanes.js";
 import { openLens } from "./lens.js";
 import { printing } from "./print.js";
 import { ambientTheme, paintRoot, watchTheme } from "./theme.js";
@@ -30,11 +31,21 @@ function tellHeight() {
   new ResizeObserver(tell).observe(document.body);
 }
 
+// Rows that the page holds the threads of, all of them open: they were when it was saved.
+function connectThreads(lens) {
+  const held = document.getElementById("rlviz-threads");
+  if (held === null || globalThis.DecompressionStream === undefined) return;
+  const source = threadsOf(JSON.parse(held.textContent));
+  for (const { row, label } of lens.facts.rows) if (source.rows.includes(row)) lens.threads.wanted.add(label);
+  lens.threads.connect(source);
+}
+
 async function open() {
   const { lens, ready } = openLens(globalThis.Bokeh, root, read("rlviz-item"), facts, asked);
   await ready;
   tellHeight();
   printing(lens, root.dataset.paper);
+  connectThreads(lens);
   const held = document.getElementById("rlviz-held");
   if (held === null) return;
   if (globalThis.DecompressionStream === undefined) {

@@ -20,7 +20,7 @@ function cut(values, lengths) {
   return lengths.map((length) => values.subarray(from, (from += length)));
 }
 
-function stripsOf(facts, coverage, color, match) {
+export function stripsOf(facts, coverage, color, match) {
   const lengths = facts.strips.map(([, , , length]) => length);
   const [coverages, colors, matches] = [coverage, color, match].map((one) => cut(one, lengths));
   return facts.strips.map(([row, start, width], i) => ({

@@ -35,7 +35,8 @@ export class Search {
     if (source?.places === undefined || wanted === "" || this.answer?.search === wanted) return;
     if (performance.now() - this.askedAt < SILENT_MS) return;
     const askedAt = (this.askedAt = performance.now());
-    const { rows, limits } = this.facts;
+    const { limits } = this.facts;
+    const rows = this.marks.standing ?? this.facts.rows;
     let columns = null;
     try {
       columns = await source.places({ search: wanted, rows, limits });
@@ -63,12 +64,13 @@ export class Search {
   answered() {
     const { marks } = this;
     const { columns } = this.answer;
+    const low = (y) => marks.lowered(y);
     const found = [];
     for (let i = 0; i < columns.left.length; i++) {
       const on = columns.shown[i] || marks.offered.includes(columns.domain[i]);
       if (!on || !marks.visible(columns, i)) continue;
       const { left, right, top, bottom, row } = columns;
-      found.push({ left: left[i], right: right[i], top: top[i], bottom: bottom[i], row: row[i] });
+      found.push({ left: left[i], right: right[i], top: low(top[i]), bottom: low(bottom[i]), row: row[i] });
     }
     return found;
   }
@@ -94,11 +96,12 @@ export class Search {
   ranges() {
     const { marks } = this;
     const { all, off } = marks.first ?? marks;
+    const low = (y) => marks.lowered(y);
     const found = [];
     for (let i = 0; i < off.length; i++) {
       if (!off[i] && marks.visible(all, i) && this.hit(all.name[i])) {
         const { left, right, top, bottom, row } = all;
-        found.push({ left: left[i], right: right[i], top: top[i], bottom: bottom[i], row: row[i] });
+        found.push({ left: left[i], right: right[i], top: low(top[i]), bottom: low(bottom[i]), row: row[i] });
       }
     }
     return found;

@@ -1,0 +1,48 @@
+"""Rows of a chart, chosen by number or by text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlviz.view.scene import Row, Scene
+
+__all__ = ["chosen_rows"]
+
+
+def chosen_rows(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...]:
+    """Give the rows that a caller names.
+
+    Parameters
+    ----------
+    scene : Scene
+        The chart.
+    rows : sequence of int or str or None
+        Numbers of rows, or a text that their label, host, pool or run contains; None for all.
+
+    Raises
+    ------
+    ValueError
+        There is no such row.
+    """
+    if rows is None:
+        return scene.rows
+    if isinstance(rows, str):
+        text = rows.casefold()
+        found = tuple(
+            row
+            for row in scene.rows
+            if any(text in part.casefold() for part in (row.label, row.host, row.pool, row.group))
+        )
+        if not found:
+            msg = f"no row has {rows!r} in its label, host or pool"
+            raise ValueError(msg)
+        return found
+    known = {row.row: row for row in scene.rows}
+    strange = sorted(set(rows) - set(known))
+    if strange or not len(rows):
+        msg = f"no rows {strange}: there are {sorted(known)}" if strange else "no rows to draw"
+        raise ValueError(msg)
+    return tuple(row for row in scene.rows if row.row in set(rows))

@@ -1,0 +1,45 @@
+// Lanes of threads from what the page itself holds, as `rlviz.view.held_threads` packs them.
+
+import { between, eventsOf, Reader, stripOf, TIME_BYTES, unzip } from "./held.js";
+
+const MARKS_A_LANE = 600;
+const LANE_NAME_BYTES = 3;
+
+async function unpackRow({ lanes, packed }) {
+  const reader = new Reader(await unzip(packed));
+  return lanes.map(([row, length, first]) => {
+    const start = reader.integers(length, TIME_BYTES);
+    let at = first;
+    for (let i = 0; i < length; i++) start[i] = at += start[i];
+    const end = reader.integers(length, TIME_BYTES);
+    const reach = new Float64Array(length);
+    let latest = -Infinity;
+    for (let i = 0; i < length; i++) reach[i] = latest = Math.max(latest, (end[i] += start[i]));
+    return { row, start, end, reach, name: reader.integers(length, LANE_NAME_BYTES), color: reader.whole(length) };
+  });
+}
+
+// What answers as a kernel would. Rows are unpacked when they are first opened.
+export function threadsOf(held) {
+  const rows = new Map(held.rows.map((one) => [one.told.row, one]));
+  const unpacked = new Map();
+  const tracksOf = (row) => {
+    if (!unpacked.has(row)) unpacked.set(row, unpackRow(rows.get(row)));
+    return unpacked.get(row);
+  };
+  const lanes = async ({ rows: asked, start, end, width }) => {
+    const from = Math.floor(start * 1e9);
+    const until = Math.max(Math.ceil(end * 1e9), from + 1);
+    const bucket = 2 ** Math.floor(Math.log2(Math.max((until - from) / width, 1)));
+    const tracks = (await Promise.all(asked.map(tracksOf))).flat();
+    const found = tracks.map((track) => [track, ...between(track, from, until)]);
+    const isMany = ([, first, last]) => last - first > MARKS_A_LANE;
+    const hues = held.rows[0].told.palette.length;
+    const facet = { size: hues, none: hues - 1, of: (track, i) => track.color[i], color: (code) => code };
+    const none = { left: [], right: [], row: [], name: [], color: [], kind: [] };
+    const strips = found.filter(isMany).map(([track]) => stripOf(track, from, until, bucket, facet, () => true));
+    const few = eventsOf(found.filter((one) => !isMany(one)), from, until, new Map());
+    return { start, end, names: held.names, many: { strips, events: none }, few: { strips: [], events: few } };
+  };
+  return { rows: [...rows.keys()], threads: async (row) => rows.get(row).told, lanes };
+}
