@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -22,7 +24,7 @@ from rlviz.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import polars as pl
 
@@ -59,36 +61,95 @@ ComparedOutput = Annotated[
         show_default=False,
     ),
 ]
-Window = Annotated[
-    str | None,
-    typer.Option(metavar="START,END", help="Part to draw, in seconds of the time axis (figures)."),
-]
-Rows = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TEXT|N,N",
-        help="Rows to draw: a text of their label, host or pool, or numbers (figures).",
-    ),
-]
-Width = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="As 12, 12in or 85mm; default 12in (figures).")
-]
-Height = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Default: what the rows need (figures).")
-]
-Theme = Annotated[str, typer.Option(metavar="light|dark|print", help="Colours (figures).")]
-Title = Annotated[str | None, typer.Option(help='In place of the run\'s; "" for none (figures).')]
-Caption = Annotated[
-    bool, typer.Option("--caption/--no-caption", help="Tell numbers, alignment, notes (figures).")
-]
-Detail = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MB|none", help="How much detail a page holds, at most; default 6 MB (pages)."
-    ),
-]
 
 
+class Look(NamedTuple):
+    """What figures look like, and what pages hold."""
+
+    figures: dict[str, Any]
+    pages: dict[str, Any]
+
+
+def look_of(
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="START,END", help="Part to draw, in seconds of the time axis (figures)."
+        ),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT|N,N",
+            help="Rows to draw: a text of their label, host or pool, or numbers (figures).",
+        ),
+    ] = None,
+    width: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="As 12, 12in or 85mm; default 12in (figures)."),
+    ] = None,
+    height: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Default: what the rows need (figures).")
+    ] = None,
+    theme: Annotated[
+        str, typer.Option(metavar="light|dark|print", help="Colours (figures).")
+    ] = "light",
+    title: Annotated[
+        str | None, typer.Option(help='In place of the run\'s; "" for none (figures).')
+    ] = None,
+    caption: Annotated[
+        bool,
+        typer.Option("--caption/--no-caption", help="Tell numbers, alignment, notes (figures)."),
+    ] = True,
+    detail: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MB|none", help="How much detail a page holds, at most; default 6 MB (pages)."
+        ),
+    ] = None,
+    expand: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT|N,N",
+            help="Rows that a page of one run shows with their threads, as --rows (pages).",
+        ),
+    ] = None,
+) -> Look:
+    """Read the options of figures and pages."""
+    figures = {
+        "window": None if window is None else _two_numbers(window),
+        "rows": None if rows is None else rows_named(rows),
+        "width": None if width is None else _inches("--width", width),
+        "height": None if height is None else _inches("--height", height),
+        "theme": theme,
+        "title": title,
+        "caption": caption,
+    }
+    expanded = None if expand is None else rows_named(expand)
+    return Look(figures, {"detail": _detail(detail), "expand": expanded})
+
+
+def with_look(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `look_of` in place of its parameter `look`."""
+    shared = inspect.signature(look_of, eval_str=True).parameters
+
+    @wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 - what the command line says
+        look = look_of(**{name: given.pop(name) for name in shared})
+        command(**given, look=look)
+
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        parameters += shared.values() if name == "look" else [parameter]
+    # Typer reads both.
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    )
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+@with_look
 def export(
     reports: Reports,
     output: Output = None,
@@ -103,14 +164,8 @@ def export(
     iteration: Annotated[
         int | None, typer.Option(help="Iteration to draw, with its numbers (figures).")
     ] = None,
-    window: Window = None,
-    rows: Rows = None,
-    width: Width = None,
-    height: Height = None,
-    theme: Theme = "light",
-    title: Title = None,
-    caption: Caption = True,
-    detail: Detail = None,
+    *,
+    look: Look,
     anonymize: Annotated[
         bool, typer.Option("--anonymize", help="Replace names of hosts, users, GPUs and files.")
     ] = False,
@@ -128,19 +183,19 @@ def export(
     if not output and parquet is None:
         message = "name a file to write: --output timeline.html"
         raise typer.BadParameter(message)
-    look = _look(window, rows, width, height, theme, title, caption=caption)
-    look |= {"iteration": iteration}
+    figures = look.figures | {"iteration": iteration}
     with errors_told(), _values_told():
         run = load_run(reports, anonymize=anonymize, steps=steps, ranks=ranks, roles=roles)
         from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
 
-        written = list(save_all(Timeline(run), output or (), look, _detail(detail)))
+        written = list(save_all(Timeline(run), output or (), figures, look.pages))
         written += run.to_parquet(parquet) if parquet is not None else []
     tell_troubles({"": run})
     for path in written:
         tell(str(path))
 
 
+@with_look
 def compare(
     runs: Named,
     output: ComparedOutput = None,
@@ -152,14 +207,8 @@ def compare(
             "mean: busy shares of pools, averaged over complete iterations.",
         ),
     ] = None,
-    window: Window = None,
-    rows: Rows = None,
-    width: Width = None,
-    height: Height = None,
-    theme: Theme = "light",
-    title: Title = None,
-    caption: Caption = True,
-    detail: Detail = None,
+    *,
+    look: Look,
 ) -> None:
     """Compare runs: rlviz compare before=DIR after=DIR -o figure.png.
 
@@ -169,13 +218,12 @@ def compare(
     error tells then; 2 they are not, or the command is wrong.
     """
     named, chosen = _named(runs), _chosen(iteration)
-    look = _look(window, rows, width, height, theme, title, caption=caption)
     with errors_told(), _values_told():
         loaded = {name: load_run(reports) for name, reports in named.items()}
         from rlviz.view.comparison import Comparison  # only drawing needs Bokeh
 
         comparison = Comparison(loaded, chosen)
-        written = list(save_all(comparison, output or (), look, _detail(detail)))
+        written = list(save_all(comparison, output or (), look.figures, look.pages))
         told = comparison.scene.subtitle
     tell_troubles(loaded)
     if not written:
@@ -185,27 +233,6 @@ def compare(
             tell(line)
     for path in written:
         tell(str(path))
-
-
-def _look(
-    window: str | None,
-    rows: str | None,
-    width: str | None,
-    height: str | None,
-    theme: str,
-    title: str | None,
-    *,
-    caption: bool,
-) -> dict[str, Any]:
-    return {
-        "window": None if window is None else _two_numbers(window),
-        "rows": None if rows is None else rows_named(rows),
-        "width": None if width is None else _inches("--width", width),
-        "height": None if height is None else _inches("--height", height),
-        "theme": theme,
-        "title": title,
-        "caption": caption,
-    }
 
 
 def _chosen(iteration: str | None) -> int | Literal["mean"] | None:

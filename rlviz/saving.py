@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def save_all(
     timeline: Timeline,
     outputs: Sequence[Path],
     look: Mapping[str, Any],
-    detail: bool | float = True,
+    of_pages: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Path]:
     """Save a timeline to files.
 
@@ -32,7 +33,7 @@ def save_all(
     look : mapping
         Options of `Timeline.save` that only figures take: for the figures among the files; where
         there is none, `save` tells that they are for figures.
-    detail : bool or float
+    of_pages : mapping
         What only a page takes, likewise.
 
     Yields
@@ -45,7 +46,7 @@ def save_all(
     for path in outputs:
         given = dict(look) if is_figure(path) or not figures else {}
         if path.suffix.lower() == _PAGE or not pages:
-            given["detail"] = detail
+            given |= of_pages
         yield timeline.save(path, **given)
 
 

@@ -37,6 +37,14 @@ def test_every_option_of_save_is_on_the_command_line(command: object) -> None:
         assert set(inspect.signature(kind.save).parameters) - {"self", "path"} <= options
 
 
+def test_timelines_and_comparisons_are_saved_by_the_same_options() -> None:
+    one, other = (inspect.signature(kind.save).parameters for kind in (Timeline, Comparison))
+    assert list(one) == list(other)
+    # Only of several runs there is a mean.
+    assert [name for name in one if one[name] != other[name]] == ["iteration"]
+    assert one["iteration"].default is other["iteration"].default is None
+
+
 def test_options_of_a_figure_reach_it(runs: Path, tmp_path: Path) -> None:
     figure = tmp_path / "x.svg"
     look = ["--rows", "policy", "--width", "85mm", "--title", "Mine", "--theme", "print"]
