@@ -146,6 +146,8 @@ def with_look(command: Callable[..., None]) -> Callable[..., None]:
         [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
     )
     run.__annotations__ = {one.name: one.annotation for one in parameters}
+    # Who unwraps it would find the parameters of the command.
+    del run.__wrapped__
     return run
 
 
