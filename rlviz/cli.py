@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +24,7 @@ from rlviz.terminal import (
     count,
     errors_told,
     load_run,
+    on_terminal,
     put,
     tell,
 )
@@ -52,7 +53,7 @@ _REPORT = {
 }
 _NUMBERS = ("anchors", "window, s", "kernels", "ranges")
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     help="One timeline of a whole RL run, from the nsys reports of every worker.",
     no_args_is_help=True,
     add_completion=False,
@@ -88,7 +89,9 @@ def _start(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to.")],
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder to write to.")] = Path(
+        "demo-reports"
+    ),
     framework: Annotated[str, typer.Option(help="nemo_rl, verl or rlinf.")] = "nemo_rl",
     colocated: Annotated[
         bool, typer.Option("--colocated", help="Synchronous, both roles on the same GPUs.")
@@ -156,6 +159,8 @@ def demo(
             raise typer.BadParameter(str(error)) from None
     size = sum(path.stat().st_size for path in written)
     tell(f"{count(len(written), 'simulated report')}, {size / 1e6:.0f} MB: {folder}")
+    if on_terminal():
+        tell(f"Next: rlviz check {folder}; rlviz export {folder} -o timeline.html", err=True)
 
 
 @app.command()

@@ -8,7 +8,9 @@ from rlviz.terminal import count, tell
 
 __all__ = ["cache"]
 
-cache = typer.Typer(help="What rlviz keeps of reports that it read.", no_args_is_help=True)
+cache: typer.Typer = typer.Typer(
+    help="What rlviz keeps of reports that it read.", no_args_is_help=True
+)
 
 _MIB = 1 << 20
 

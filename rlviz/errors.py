@@ -53,9 +53,9 @@ class RlvizError(Exception):
     """
 
     def __init__(self, path: Path | str, problem: str, remedy: str = "") -> None:
-        self.path = Path(path)
-        self.problem = written(problem)
-        self.remedy = written(remedy)
+        self.path: Path = Path(path)
+        self.problem: str = written(problem)
+        self.remedy: str = written(remedy)
         super().__init__(path, problem, remedy)
 
     def __str__(self) -> str:

@@ -54,7 +54,7 @@ class SideBySide(ZoomableRun):
     """
 
     def __init__(self, runs: Mapping[str, ZoomableRun], zeros_ns: Mapping[str, int]) -> None:
-        self.runs = dict(runs)
+        self.runs: dict[str, ZoomableRun] = dict(runs)
         self.places: dict[str, Place] = {}
         row = lane = 0
         for name, run in runs.items():

@@ -134,7 +134,7 @@ class Store:
     """
 
     def __init__(self, folder: Path | None = None, most_bytes: int | None = None) -> None:
-        self.folder = folder if folder is not None else cache_folder() / "store"
+        self.folder: Path = folder if folder is not None else cache_folder() / "store"
         self._most_bytes = most_bytes
         self._told = False
 

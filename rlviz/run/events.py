@@ -61,13 +61,15 @@ class Events:
         self._windows_ns = windows_ns
         self._codes: dict[str, int] = {}
         self._places = _Places(workers, lanes)
-        self.workers = tuple(lane.worker for lane in lanes)
+        self.workers: tuple[int, ...] = tuple(lane.worker for lane in lanes)
         self._recodes = [self._recode(report, report.names) for report in reports]
-        self.parts = tuple(
+        self.parts: tuple[Part, ...] = tuple(
             part
             for index, report in enumerate(reports)
             for part in _parts(index, report, self._places, offsets_ns[index], self._recodes[index])
         )
+        self.ranges: pl.DataFrame
+        self.marks: pl.DataFrame
         self.ranges, self.marks, names = memo("ranges", (), self._annotated)
         self._codes = {name: code for code, name in enumerate(names)}
 

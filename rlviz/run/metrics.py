@@ -72,7 +72,7 @@ class Metrics:
         refits: Sequence[Refit],
         phases: Mapping[int, Mapping[str, Spans]],
     ) -> None:
-        self.iterations = tuple(iterations)
+        self.iterations: tuple[Iteration, ...] = tuple(iterations)
         self.phases = phases
         self.row_of_lane: list[int] = rows["row"].to_list()
         self._events = events

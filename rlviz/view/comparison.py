@@ -80,7 +80,7 @@ class Comparison(Timeline):
         if len(runs) < 2:
             msg = "a comparison takes two runs or more, each with a name: before=..., after=..."
             raise ValueError(msg)
-        self.runs = dict(runs)
+        self.runs: dict[str, ZoomableRun] = dict(runs)
         self.iteration: int | Literal["mean"]
         if iteration == "mean":
             self.iteration = "mean"
