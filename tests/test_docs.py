@@ -15,7 +15,7 @@ from rlviz import demo, errors
 from rlviz.levels import groups, query, store
 from rlviz.levels.query import ZoomableRun
 from rlviz.run import assemble, clock_words
-from rlviz.view import activity, held, legible, overlays, places, spans
+from rlviz.view import activity, held, legible, places, ranges, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +78,7 @@ def test_messages_that_a_page_explains_are_those_of_the_code() -> None:
         ("events in a view, in a notebook", f"{query.MARKS:,}"),
         ("events in a page", f"{held.DEFAULT_MB:g} MB"),
         ("places of a search", f"{places._MOST_PLACES:,}"),
-        ("levels of nested ranges and threads on a row", str(overlays._MOST_LEVELS)),
+        ("levels of nested ranges and threads on a row", str(ranges._MOST_LEVELS)),
         ("names that colours tell apart", f"the {groups.MOST} "),
         ("kernels in the table of a range", f"the {spans.MOST_KERNELS} "),
         ("text of one name", str(legible.LONGEST)),

@@ -197,7 +197,7 @@ def _mean(tracks: Sequence[Track], iterations: Sequence[Iteration], edges: Int64
             at = np.minimum(iteration.start_ns + edges, iteration.end_ns)
             busy += coverage.between(at)
             own = track.inside(iteration.start_ns, iteration.end_ns)
-            start, end, code = track.start_ns[own], track.end_ns[own], track.code[own]
+            start, end, code = track.events.start_ns(own), track.events.end_ns(own), track.code[own]
             count += np.diff(np.searchsorted(np.sort(start), at))
             for activity in np.unique(code[code < len(ACTIVITY)]):
                 chosen = code == activity

@@ -113,7 +113,7 @@ class Detail:
 
     def prepare(self) -> None:
         """Make what all answers share: it takes longer than an answer."""
-        self._ranges.prepare()
+        _ = self._ranges
 
     def levels(self) -> tuple[dict[str, Any] | None, bytes]:
         """Give buckets of the whole run by phase, in `LEVELS_BYTES` at most.
@@ -128,7 +128,7 @@ class Detail:
             Coverage of all strips, then colour (uint8).
         """
         tracks = list(self._run.tracks.values())
-        if sum(len(track.start_ns) for track in tracks) <= MARKS:
+        if sum(map(len, tracks)) <= MARKS:
             return None, b""
         first, last = limits(self._scene)
         start_ns, end_ns = math.floor(first * 1e9), math.ceil(last * 1e9)

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Int64 = NDArray[np.int64]
+    Int32 = NDArray[np.int32]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Merged", "RangeLevels"]
+__all__ = ["Merged", "RangeLevels", "Scale"]
 
 _FINEST_NS = 1 << 10
 _COARSEST_NS = 1 << 42
@@ -28,26 +29,26 @@ class Merged:
 
     Parameters
     ----------
-    level : ndarray of int64
+    level : ndarray of int32
         What may be merged: ranges of one level that follow each other.
     start_ns, end_ns : ndarray of int64
         On the run's clock.
-    longest : ndarray of int64
+    longest : ndarray of int32
         Number of the range, or of the longest of those that were merged.
     longest_ns : ndarray of int64
         Its length.
-    count : ndarray of int64
+    count : ndarray of int32
         For how many ranges it stands.
     truncated : ndarray of bool
         Whether the capture ended before one of them did.
     """
 
-    level: Int64
+    level: Int32
     start_ns: Int64
     end_ns: Int64
-    longest: Int64
+    longest: Int32
     longest_ns: Int64
-    count: Int64
+    count: Int32
     truncated: Flags
 
     def __len__(self) -> int:
@@ -101,28 +102,41 @@ class Merged:
         )
 
 
-class _Scale:
-    """Ranges merged to one width, ready to be cut to a window."""
+@dataclass(frozen=True)
+class Scale:
+    """Ranges merged to one width, ready to be cut to a window.
 
-    def __init__(self, width_ns: int, ranges: Merged, zero_ns: int, span_ns: int) -> None:
-        self.width_ns = width_ns
-        self.ranges = ranges
-        self._zero_ns = zero_ns
-        # Levels stand one behind the other on one axis, so that all are searched at once.
-        self._span_ns = span_ns
-        offset = ranges.level * span_ns - zero_ns
-        self._start = ranges.start_ns + offset
-        self._reach = np.maximum.accumulate(ranges.end_ns + offset)
+    Parameters
+    ----------
+    width_ns : int
+        The width.
+    ranges : Merged
+        The ranges.
+    start, reach : ndarray of int64
+        Starts, and latest end up to each, on one axis on which levels stand one behind the other,
+        so that all are searched at once.
+    """
 
-    def inside(self, start_ns: int, end_ns: int, levels: int) -> Merged:
+    width_ns: int
+    ranges: Merged
+    start: Int64
+    reach: Int64
+
+    @classmethod
+    def of(cls, width_ns: int, ranges: Merged, hull: tuple[int, int]) -> Scale:
+        """Prepare ranges, which lie in a hull."""
+        offset = ranges.level.astype(np.int64) * _span(hull) - hull[0]
+        reach = np.maximum.accumulate(ranges.end_ns + offset)
+        return cls(width_ns, ranges, ranges.start_ns + offset, reach)
+
+    def inside(self, start_ns: int, end_ns: int, levels: int, hull: tuple[int, int]) -> Merged:
         """Give what reaches into a window; what has no length is in that which it starts in."""
-        offset = np.arange(levels) * self._span_ns
-        low, high = (
-            offset + min(max(at - self._zero_ns, 0), self._span_ns - 1) for at in (start_ns, end_ns)
-        )
-        first = np.searchsorted(self._reach, low, side="right")
-        first = np.minimum(first, np.searchsorted(self._start, low, side="left"))
-        last = np.maximum(np.searchsorted(self._start, high, side="left"), first)
+        span = _span(hull)
+        offset = np.arange(levels) * span
+        low, high = (offset + min(max(at - hull[0], 0), span - 1) for at in (start_ns, end_ns))
+        first = np.searchsorted(self.reach, low, side="right")
+        first = np.minimum(first, np.searchsorted(self.start, low, side="left"))
+        last = np.maximum(np.searchsorted(self.start, high, side="left"), first)
         size = last - first
         own = np.repeat(first - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
         own_start, own_end = self.ranges.start_ns[own], self.ranges.end_ns[own]
@@ -131,42 +145,64 @@ class _Scale:
         return self.ranges[own[keep]]
 
 
+@dataclass(frozen=True)
 class RangeLevels:
     """Ranges merged to several widths, each made of the one below.
 
     Parameters
     ----------
-    level : ndarray of int64, shape (n,)
-        Numbers from 0: ranges of one level do not overlap.
-    start_ns, end_ns : ndarray of int64, shape (n,)
-        On the run's clock.
-    truncated : ndarray of bool, shape (n,)
-        Whether the capture ended first.
+    count : int
+        How many levels there are.
+    hull : (int, int)
+        From the first start to a moment behind all.
+    scales : tuple of Scale
+        By width, the first without any merged.
     """
 
-    def __init__(self, level: Int64, start_ns: Int64, end_ns: Int64, truncated: Flags) -> None:
-        self._levels = int(level.max(initial=-1)) + 1
-        zero = int(start_ns.min(initial=0))
-        span = int(end_ns.max(initial=0)) - zero + 2
-        order = _order(level * span + (start_ns - zero), end_ns)
-        length = end_ns - start_ns
-        count = np.ones(len(level), np.int64)
-        ranges = Merged(level, start_ns, end_ns, order, length, count, truncated)[order]
-        ranges.longest[:] = order
-        self._scales = [_Scale(0, ranges, zero, span)]
-        while len(ranges) > self._levels:
+    count: int
+    hull: tuple[int, int]
+    scales: tuple[Scale, ...]
+
+    @classmethod
+    def of(cls, level: Int32, start_ns: Int64, end_ns: Int64, truncated: Flags) -> RangeLevels:
+        """Merge ranges.
+
+        Parameters
+        ----------
+        level : ndarray of int32, shape (n,)
+            Numbers from 0: ranges of one level do not overlap.
+        start_ns, end_ns : ndarray of int64, shape (n,)
+            On the run's clock.
+        truncated : ndarray of bool, shape (n,)
+            Whether the capture ended first.
+        """
+        levels = int(level.max(initial=-1)) + 1
+        hull = int(start_ns.min(initial=0)), int(end_ns.max(initial=0)) + 1
+        order = _order(level.astype(np.int64) * _span(hull) + (start_ns - hull[0]), end_ns)
+        ranges = Merged(
+            level[order],
+            start_ns[order],
+            end_ns[order],
+            order.astype(np.int32),
+            (end_ns - start_ns)[order],
+            np.ones(len(level), np.int32),
+            truncated[order],
+        )
+        scales = [Scale.of(0, ranges, hull)]
+        while len(ranges) > levels:
             thinner_ns = max(ranges.thinning_ns(_FEWER), _FINEST_NS)
             if thinner_ns > _COARSEST_NS:
                 break
             # Widths are powers of two.
             width = 1 << (thinner_ns - 1).bit_length()
             ranges = ranges.to(width)
-            self._scales.append(_Scale(width, ranges, zero, span))
+            scales.append(Scale.of(width, ranges, hull))
+        return cls(levels, hull, tuple(scales))
 
     @property
     def alone(self) -> Merged:
         """All ranges, none merged."""
-        return self._scales[0].ranges
+        return self.scales[0].ranges
 
     def within(self, start_ns: int, end_ns: int, width_ns: int, at_most: int) -> tuple[Merged, int]:
         """Give the ranges that reach into a window.
@@ -188,12 +224,16 @@ class RangeLevels:
             Below which they were merged.
         """
         while True:
-            scale = [one for one in self._scales if one.width_ns <= width_ns][-1]
-            found = scale.inside(start_ns, end_ns, self._levels).to(width_ns)
+            scale = [one for one in self.scales if one.width_ns <= width_ns][-1]
+            found = scale.inside(start_ns, end_ns, self.count, self.hull).to(width_ns)
             # Some have no neighbour of their level, and no width merges them.
             if len(found) <= at_most or width_ns > 1 << 62:
                 return found, width_ns
             width_ns = max(2 * width_ns, 1)
+
+
+def _span(hull: tuple[int, int]) -> int:
+    return hull[1] - hull[0] + 1
 
 
 def _order(start: Int64, end: Int64) -> Int64:

@@ -14,8 +14,8 @@ from rlviz.run.findings.finding import spoken
 from rlviz.view.figure import limits
 from rlviz.view.headline import counted
 from rlviz.view.legible import legible
-from rlviz.view.overlays import colors_of_ranges
 from rlviz.view.palette import CALLS, COLORS
+from rlviz.view.ranges import colors_of_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
