@@ -54,7 +54,7 @@ def _section(name: str, command: Any) -> str:  # noqa: ANN401
     shown = [one for one in command.params if one.name != "help"]
     arguments = [one for one in shown if one.param_type_name == "argument"]
     options = [one for one in shown if one.param_type_name == "option"]
-    usage = " ".join([name, *(["[OPTIONS]"] if options else []), *(a.metavar for a in arguments)])
+    usage = " ".join([name, *(["[OPTIONS]"] if options else []), *map(_argument, arguments)])
     lines = [f"\n## `{name}`\n", f"```text\n{usage}\n```\n"]
     lines += [f"{paragraph}\n" for paragraph in _paragraphs(command)]
     if shown:
@@ -71,7 +71,7 @@ def _paragraphs(command: Any) -> list[str]:  # noqa: ANN401
 def _line(parameter: Any, kind: object) -> str:  # noqa: ANN401
     told = _escaped(parameter.help or "")
     if parameter.param_type_name == "argument":
-        return f"| `{parameter.metavar}` | | {told} |"
+        return f"| `{_argument(parameter)}` | | {told} |"
     names = [*parameter.opts, *parameter.secondary_opts]
     takes = parameter.metavar or _takes(kind)
     default = parameter.default
@@ -80,6 +80,10 @@ def _line(parameter: Any, kind: object) -> str:  # noqa: ANN401
     elif takes and parameter.show_default and isinstance(default, int | float | str):
         told += f" Default: `{default}`."
     return f"| {', '.join(f'`{one}`' for one in names)} | {_code(takes)} | {told} |"
+
+
+def _argument(parameter: Any) -> str:  # noqa: ANN401
+    return f"{parameter.metavar}{'...' if parameter.nargs == -1 else ''}"
 
 
 def _takes(kind: object) -> str:

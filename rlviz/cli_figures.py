@@ -35,7 +35,7 @@ _INCHES = {"mm": 1 / 25.4, "cm": 1 / 2.54, "in": 1.0, "": 1.0}
 Named = Annotated[
     list[str],
     typer.Argument(
-        metavar="NAME=REPORTS...",
+        metavar="NAME=REPORTS",
         help="Runs to compare, the one to start from first: a folder, glob or file each.",
         show_default=False,
     ),

@@ -17,7 +17,7 @@ __all__ = ["to_sqlite"]
 Captures = Annotated[
     list[Path],
     typer.Argument(
-        metavar="CAPTURES...",
+        metavar="CAPTURES",
         help="Folders (searched recursively), globs or files: .nsys-rep or .qdrep.",
         show_default=False,
     ),

@@ -43,7 +43,7 @@ LONGEST = 2_000
 Reports = Annotated[
     list[Path],
     typer.Argument(
-        metavar="REPORTS...",
+        metavar="REPORTS",
         help="Folders (searched recursively), globs or files: .sqlite or .nsys-rep.",
         show_default=False,
     ),
