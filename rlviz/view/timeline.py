@@ -70,6 +70,7 @@ class Timeline:
     'run.html'
     """
 
+    run: ZoomableRun
     _suffixes: tuple[str, ...] = (".html", *_FIGURES, _TRACE)
 
     def __init__(self, run: ZoomableRun) -> None:
@@ -217,17 +218,14 @@ class Timeline:
         if suffix != ".html" and (detail is not True or expand is not None):
             msg = f"{path.name}: only a page takes detail and expand"
             raise ValueError(msg)
-        if suffix == _TRACE:
-            with whole_file(path) as file:
-                write_trace(self.run, file.write)
-            return path
-        if suffix == ".html":
-            text = page(self.scene, held=self._held(detail), threads=self._threads(expand, detail))
-            data = text.encode()
-        else:
-            data = self._still(_FIGURES[suffix], window, iteration, look)
         with whole_file(path) as file:
-            file.write(data)
+            if suffix == _TRACE:
+                write_trace(self.run, file.write)
+            elif suffix == ".html":
+                held, threads = self._held(detail), self._threads(expand, detail)
+                file.write(page(self.scene, held=held, threads=threads).encode())
+            else:
+                file.write(self._still(_FIGURES[suffix], window, iteration, look))
         return path
 
     def _held(self, detail: bool | float) -> Held | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.iteration import Iteration, Span
+    from rlviz.run.metrics import Metrics
     from rlviz.run.run import Run
 
     Int64 = NDArray[np.int64]
@@ -108,14 +109,14 @@ class Turns:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.metrics = run.metrics
+        self.metrics: Metrics = run.metrics
         every = list(enumerate(self.metrics.iterations))
         chosen = [(place, one) for place, one in every if one.complete] or every
         chosen = [(place, one) for place, one in chosen if one.end_ns > one.start_ns]
-        self.places = [place for place, _ in chosen]
-        self.iterations = [one for _, one in chosen]
+        self.places: list[int] = [place for place, _ in chosen]
+        self.iterations: list[Iteration] = [one for _, one in chosen]
         lengths = [one.end_ns - one.start_ns for one in self.iterations]
-        self.duration_ns = sum(lengths) / len(lengths) if lengths else 0.0
+        self.duration_ns: float = sum(lengths) / len(lengths) if lengths else 0.0
         labels = run.rows.select("row", "label").unique("row").iter_rows()
         self._labels = {row: " ".join(label.split()) for row, label in labels}
 
