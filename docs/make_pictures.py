@@ -47,10 +47,13 @@ def make(folder: Path) -> list[Path]:
         tail = rlviz.load(demo.write(Path(scratch, "tail"), long_tail=True), cache=False)
         one = rlviz.Timeline(run)
         two = rlviz.Comparison({"before": tail, "after": run})
+        few = demo.write(Path(scratch, "few"), hosts=1, policy_gpus=1, generation_gpus=1, steps=2)
+        threads = rlviz.Timeline(rlviz.load(few, cache=False))
         mean = rlviz.Comparison({"before": tail, "after": run}, "mean")
         drawn = Path(scratch, "figure.png")
         pictures = {
             "timeline": (one, _seen(one.save(Path(scratch, "timeline.html")))),
+            "cpu-side": (threads, _seen(threads.save(Path(scratch, "threads.html"), expand=[1]))),
             "iteration": (one, one.save(drawn, iteration=4).read_bytes()),
             "column": (one, one.save(drawn, width=85 / 25.4, theme="print").read_bytes()),
             "compare": (two, two.save(drawn).read_bytes()),
@@ -89,7 +92,7 @@ def _seen(page: Path) -> bytes:
         )
         tab.goto(page.as_uri())
         tab.wait_for_selector("[data-rlviz=painted]")
-        tab.wait_for_timeout(500)  # the last frame is painted after the mark
+        tab.wait_for_timeout(1_000)  # the last frame is painted after the mark
         seen = tab.locator("#rlviz-chart").screenshot()
         browser.close()
     return seen
@@ -101,7 +104,9 @@ def _picture(target: Path, png: bytes, scene: Scene) -> Path:
     words.add_text(_WORDS, json.dumps(sorted(set(_texts(pack(scene)[0])))), zip=True)
     with Image.open(BytesIO(png)) as image:
         image.thumbnail((_WIDEST_PX, _HIGHEST_PX))
-        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(
+            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
     few.save(target, optimize=True, pnginfo=words)
     return target
 
