@@ -104,8 +104,9 @@ def _picture(target: Path, png: bytes, scene: Scene) -> Path:
     words.add_text(_WORDS, json.dumps(sorted(set(_texts(pack(scene)[0])))), zip=True)
     with Image.open(BytesIO(png)) as image:
         image.thumbnail((_WIDEST_PX, _HIGHEST_PX))
+        # Rare colours keep a place, and then frequent ones are made true.
         few = image.convert("RGB").quantize(
-            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            256, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
         )
     few.save(target, optimize=True, pnginfo=words)
     return target
