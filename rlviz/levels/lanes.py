@@ -29,6 +29,10 @@ __all__ = ["MARKS_A_LANE", "LaneTrack", "lanes_within"]
 MARKS_A_LANE = 600
 """A lane with more events in a window is drawn as buckets."""
 
+# So few events hide nothing; more may take twice the time that they take, and no more.
+_FEW = 60
+_MOST_WIDENED = 2
+
 # With fewer events, and in a window that has fewer, buckets are made of these when they are wanted.
 _MANY = 50_000
 # Calls are short and far apart: buckets as narrow as they are would be more than there are calls.
@@ -75,6 +79,17 @@ class LaneTrack:
         reaches = (self.end_ns[own] > start_ns) | (self.start_ns[own] >= start_ns)
         found: Int64 = own.start + np.flatnonzero(reaches)
         return found
+
+    def drawn_apart(self, own: Int64, pixel_ns: int) -> bool:
+        """Tell whether some events are few enough to be drawn, and wide enough.
+
+        Each takes a pixel at least: of many that are narrower, a lane would look busier than it is.
+        """
+        if len(own) <= _FEW:
+            return True
+        length = self.end_ns[own] - self.start_ns[own]
+        widened = int(np.maximum(length, pixel_ns).sum())
+        return len(own) <= MARKS_A_LANE and widened <= _MOST_WIDENED * int(length.sum())
 
     def strip(self, start_ns: int, end_ns: int, pixel_ns: int) -> Strip:
         """Aggregate a window in buckets whose width is the greatest power of two up to a pixel.
@@ -135,6 +150,9 @@ class LaneTrack:
         return tally(columns, self._coverage, width_ns, first, count)
 
 
+_NONE = np.empty(0, np.int64)
+
+
 def lanes_within(
     lanes: Sequence[LaneTrack], start_ns: int, end_ns: int, width_px: int
 ) -> tuple[list[Strip], list[tuple[LaneTrack, Int64]]]:
@@ -149,9 +167,13 @@ def lanes_within(
     """
     strips, events = [], []
     for lane in lanes:
-        own = lane.between(start_ns, end_ns)
-        if own.stop - own.start > MARKS_A_LANE:
-            strips.append(lane.strip(start_ns, end_ns, (end_ns - start_ns) // width_px))
+        pixel_ns = (end_ns - start_ns) // width_px
+        about = lane.between(start_ns, end_ns)
+        # Of so many there is no need to look at each.
+        many = about.stop - about.start > 2 * MARKS_A_LANE
+        own = _NONE if many else lane.inside(start_ns, end_ns)
+        if many or not lane.drawn_apart(own, pixel_ns):
+            strips.append(lane.strip(start_ns, end_ns, pixel_ns))
         else:
-            events.append((lane, lane.inside(start_ns, end_ns)))
+            events.append((lane, own))
     return strips, events

@@ -12,6 +12,7 @@ import numpy as np
 
 from rlviz.view.chosen import chosen_rows
 from rlviz.view.headline import counted
+from rlviz.view.held import DEFAULT_MB
 from rlviz.view.threads import Threads
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class HeldThreads:
 
 
 def hold_threads(
-    run: ZoomableRun, scene: Scene, rows: Sequence[int] | str, budget_mb: float
+    run: ZoomableRun, scene: Scene, rows: Sequence[int] | str, detail: bool | float
 ) -> HeldThreads | None:
     """Pack the lanes of some rows, the first of them that the budget has room for.
 
@@ -59,8 +60,8 @@ def hold_threads(
         Its chart.
     rows : sequence of int or str
         The rows, as of `rlviz.view.chosen.chosen_rows`.
-    budget_mb : float
-        Size that the page may grow by, in MB of 10^6 bytes.
+    detail : bool or float
+        Size that the page may grow by, in MB of 10^6 bytes; True and False: the usual one.
 
     Returns
     -------
@@ -69,6 +70,7 @@ def hold_threads(
     """
     if not len(rows):
         return None
+    budget_mb = DEFAULT_MB if isinstance(detail, bool) else detail
     threads = Threads(run, scene)
     found: dict[str, Any] = {"rows": [], "names": {}}
     size = 0

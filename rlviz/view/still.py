@@ -14,14 +14,16 @@ from rlviz.view.palette import SURFACE
 from rlviz.view.still_bubbles import draw_bubbles, place_bubbles
 from rlviz.view.still_canvas import Canvas, pixel_pt, settings
 from rlviz.view.still_labels import draw_brackets, draw_names, draw_range_labels
+from rlviz.view.still_lanes import blocks_of, draw_lanes, legend_of
 from rlviz.view.still_text import clean, duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Row, Scene
     from rlviz.view.still_canvas import Format
+    from rlviz.view.threads import RowLanes
 
 __all__ = ["checked_window", "still"]
 
@@ -43,6 +45,7 @@ def still(
     theme: Theme = "light",
     title: str | None = None,
     caption: bool = True,
+    threads: Mapping[int, RowLanes] | None = None,
 ) -> bytes:
     """Draw a scene as a file: the same input gives the same bytes.
 
@@ -70,6 +73,8 @@ def still(
     caption : bool
         Whether to tell numbers above the chart, and alignment and notes below it. A simulated run
         is called so in any case.
+    threads : mapping of int to RowLanes, optional
+        What rows expand into, by their number.
 
     Returns
     -------
@@ -98,6 +103,7 @@ def still(
             theme=theme,
             title=_title(scene, window) if title is None else title,
             caption=caption,
+            threads=threads or {},
         )
         told = " · ".join(filter(None, (scene.subtitle, scene.caption)))
         if scene.simulated:
@@ -116,10 +122,12 @@ def _draw(
     theme: Theme,
     title: str,
     caption: bool,
+    threads: Mapping[int, RowLanes],
 ) -> Canvas:
     pixel = pixel_pt(width / 72, format)
     pitch = layout.natural_pitch(len(rows), layout.letter_size(width / 72))
     numbers = [row.row for row in rows]
+    threads = {row: own for row, own in threads.items() if row in numbers}
     first = _first_view(scene)
     whole = min(first[0], window[0]), max(first[1], window[1])
     overlays = marks.ranges_in(scene.overlays, numbers, window)
@@ -132,11 +140,16 @@ def _draw(
         entries = words.legend(
             scene, drawn, overlays, shades, idle=any(row.gpu_data for row in rows)
         )
+        blocks = blocks_of(threads, frame.letter)
+        entries = *entries, *legend_of(threads)
+        rooms = {row: block.height for row, block in blocks.items()}
         above = words.head(
             frame, title, scene.subtitle if caption else "", entries, simulated=scene.simulated
         )
         foot = bool(marks.line_texts(scene, frame))
-        plot = layout.plot_of(scene, rows, frame, above.end, pixel, whole=whole, foot=foot)
+        plot = layout.plot_of(
+            scene, rows, frame, above.end, pixel, whole=whole, foot=foot, rooms=rooms
+        )
         below = words.tail(frame, scene, plot.end, caption=caption)
         if last or height is None:
             break
@@ -151,6 +164,7 @@ def _draw(
     marks.draw_outlines(canvas, scene, frame, plot, overlays, places)
     marks.draw_shades(canvas, frame, plot, shades, "edge")
     marks.draw_lines(canvas, scene, frame, plot)
+    draw_lanes(canvas, frame, plot, blocks, threads)
     bubbles = place_bubbles(scene, frame, plot)
     draw_range_labels(canvas, scene, frame, plot, overlays, bubbles)
     draw_bubbles(canvas, bubbles)

@@ -40,7 +40,11 @@ _PNG_PX = 1_800
 _PNG_DPI = 150
 _VECTOR_PT = 0.05
 # Colour, directions (1 rises to the right), and space between lines for letters of a point.
-_HATCH = {"edge": ("boundary", (1,), 0.75), "no_gpu_data": ("shade", (1, -1), 1.1)}
+_HATCH: dict[str, tuple[str, tuple[int, ...], float]] = {
+    "edge": ("boundary", (1,), 0.75),
+    "no_gpu_data": ("shade", (1, -1), 1.1),
+    "launch": ("alert", (1,), 0.35),
+}
 _SVG_FONT = f"font-family: '{FAMILY}'"
 
 _NOT_OURS = {"backend", "backend_fallback"}

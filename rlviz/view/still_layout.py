@@ -10,7 +10,7 @@ from rlviz.view.sizes import BAND
 from rlviz.view.still_text import Ticks, clean, fit, ticks, width_pt, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -291,6 +291,7 @@ def plot_of(
     *,
     whole: tuple[float, float],
     foot: bool,
+    rooms: Mapping[int, float],
 ) -> Plot:
     """Place what stands below each other.
 
@@ -310,6 +311,8 @@ def plot_of(
         Seconds that the overview shows.
     foot : bool
         Whether boundary lines have texts below the rows.
+    rooms : mapping of int to float
+        By the number of a row, what stands below it takes so much.
     """
     letter = frame.letter
     y = top
@@ -340,8 +343,9 @@ def plot_of(
         for row in members:
             y = _snap(y, pixel)
             placed.append(PlacedRow(row, y, _snap(y + BAND * frame.pitch, pixel)))
-            y += frame.pitch
-        pools.append(PlacedPool(pool, first, placed[-1].bottom, brackets))
+            y += frame.pitch + rooms.get(row.row, 0.0)
+        last = placed[-1].bottom + rooms.get(members[-1].row, 0.0)
+        pools.append(PlacedPool(pool, first, last, brackets))
     bottom = _snap(y + (1.0 if foot else 0.2) * letter, pixel)
     y = bottom + 1.9 * letter
     strips: list[tuple[Overview, float, float]] = []

@@ -32,7 +32,7 @@ _SHADES: dict[Literal["not_captured", "edge", "no_gpu_data"], str] = {
 class Entry:
     """A mark that the legend explains: its kind, its colour if it has one, what it means."""
 
-    kind: Literal["color", "range", "idle", "not_captured", "edge", "no_gpu_data"]
+    kind: Literal["color", "range", "idle", "not_captured", "edge", "no_gpu_data", "launch"]
     color: str
     label: str
 

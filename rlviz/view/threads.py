@@ -11,6 +11,7 @@ import numpy as np
 
 from rlviz.levels.lanes import LaneTrack, lanes_within
 from rlviz.run.findings.finding import spoken
+from rlviz.view.chosen import chosen_rows
 from rlviz.view.figure import limits
 from rlviz.view.headline import counted
 from rlviz.view.legible import legible
@@ -18,7 +19,7 @@ from rlviz.view.palette import CALLS, COLORS
 from rlviz.view.ranges import colors_of_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     UInt8 = NDArray[np.uint8]
     Int32 = NDArray[np.int32]
 
-__all__ = ["LANES_A_ROW", "RowLanes", "Threads", "lane_palette"]
+__all__ = ["LANES_A_ROW", "RowLanes", "Threads", "lane_palette", "lanes_of"]
 
 LANES_A_ROW = 1_000
 """Lane i of a row has the number ``row * LANES_A_ROW + i``."""
@@ -56,10 +57,13 @@ class RowLanes:
         no calls (``absent``), and ``stretches`` of launch-bound time, null where it is unknown.
     tracks : tuple of LaneTrack
         By their number.
+    name : callable
+        Gives the text of a name's code.
     """
 
     told: dict[str, Any]
     tracks: tuple[LaneTrack, ...]
+    name: Callable[[int], str]
 
     def __len__(self) -> int:
         return sum(map(len, self.tracks))
@@ -167,7 +171,7 @@ class Threads:
             "palette": lane_palette(),
             "calls": [f"{kind} call" for kind in CALLS],
         }
-        return RowLanes(facts, tuple(tracks))
+        return RowLanes(facts, tuple(tracks), lambda code: list(self._codes)[code])
 
     def _thread(
         self, row: int, thread: Thread, found: Row, tracks: list[LaneTrack]
@@ -201,6 +205,14 @@ class Threads:
             "lanes": lanes,
             "deeper": f"{counted(deeper, 'deeper range')} not drawn" if deeper else "",
         }
+
+
+def lanes_of(run: ZoomableRun, scene: Scene, rows: Sequence[int] | str) -> dict[int, RowLanes]:
+    """Give the lanes of the rows that a caller names, as of `rlviz.view.chosen.chosen_rows`."""
+    if not len(rows):
+        return {}
+    threads = Threads(run, scene)
+    return {row.row: threads.of(row.row) for row in chosen_rows(scene, rows)}
 
 
 _LAST = len(COLORS) + len(CALLS) - 1

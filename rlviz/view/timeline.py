@@ -19,6 +19,7 @@ from rlviz.view.headline import counted
 from rlviz.view.held import DEFAULT_MB, hold
 from rlviz.view.held_threads import hold_threads
 from rlviz.view.page import page
+from rlviz.view.threads import lanes_of
 from rlviz.whole import whole_file
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
     from rlviz.view.controls import Panel
     from rlviz.view.held import Held
-    from rlviz.view.held_threads import HeldThreads
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
     from rlviz.view.still_canvas import Format
@@ -158,7 +158,7 @@ class Timeline:
         ----------
         path : str or Path
             ``x.html``: the whole run as one page that opens offline and zooms without a kernel;
-            of the options it takes only `detail`. ``x.png``, ``x.svg``, ``x.pdf``: a figure.
+            of the options it takes `detail` and `expand`. ``x.png``, ``.svg``, ``.pdf``: a figure.
             ``x.pftrace``: the whole run for Perfetto, every event; it takes no options.
         iteration : int, optional
             The iteration to draw, with its numbers.
@@ -181,8 +181,8 @@ class Timeline:
             What a page holds beside its first view: every event and range, up to 6 MB of them
             (True), up to so many MB, or none (False). Where they are more, the page says so.
         expand : sequence of int or str, optional
-            Rows that a page shows with their threads, named as for `rows`; in the page they can be
-            closed and opened again, others cannot. Default: those that are open in the view.
+            Rows to show with their threads, named as for `rows`; in a page they can be closed and
+            opened again, others cannot. Default: those that are open in the view.
 
         Returns
         -------
@@ -214,17 +214,19 @@ class Timeline:
         look |= {"theme": theme, "caption": caption}
         if suffix in (".html", _TRACE):
             given = {**look, "iteration": iteration, "window": window}
+            given |= {"expand": expand} if suffix == _TRACE else {}
             _refuse(path, [name for name, one in given.items() if one != _PAGE.get(name)])
-        if suffix != ".html" and (detail is not True or expand is not None):
-            msg = f"{path.name}: only a page takes detail and expand"
+        if suffix != ".html" and detail is not True:
+            msg = f"{path.name}: only a page takes detail"
             raise ValueError(msg)
         with whole_file(path) as file:
             if suffix == _TRACE:
                 write_trace(self.run, file.write)
             elif suffix == ".html":
-                held, threads = self._held(detail), self._threads(expand, detail)
-                file.write(page(self.scene, held=held, threads=threads).encode())
+                threads = hold_threads(self.run, self.scene, self._open(expand), detail)
+                file.write(page(self.scene, held=self._held(detail), threads=threads).encode())
             else:
+                look["threads"] = lanes_of(self.run, self.scene, self._open(expand))
                 file.write(self._still(_FIGURES[suffix], window, iteration, look))
         return path
 
@@ -233,13 +235,10 @@ class Timeline:
             return None
         return hold(self.run, self.scene, DEFAULT_MB if detail is True else detail)
 
-    def _threads(
-        self, expand: Sequence[int] | str | None, detail: bool | float
-    ) -> HeldThreads | None:
-        if expand is None:
-            expand = self._widget.expanded if "_widget" in self.__dict__ else ()
-        budget_mb = DEFAULT_MB if isinstance(detail, bool) else detail
-        return hold_threads(self.run, self.scene, expand, budget_mb)
+    def _open(self, expand: Sequence[int] | str | None) -> Sequence[int] | str:
+        if expand is not None:
+            return expand
+        return self._widget.expanded if "_widget" in self.__dict__ else ()
 
     def _still(
         self,

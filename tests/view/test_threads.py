@@ -17,10 +17,13 @@ from rlviz.view.held_threads import hold_threads
 from rlviz.view.threads import LANES_A_ROW, Threads
 from rlviz.view.timeline import Timeline
 from rlviz.view.widget import _received
+from tests.exports import SECRET, Export
 from tests.launching import write_run
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rlviz.view.palette import Theme
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +161,58 @@ def test_a_page_shows_the_rows_that_are_expanded_in_the_notebook(
     assert '"told":{"row":0' in text.replace("\\u003c", "<")
 
 
-def test_a_figure_takes_no_rows_to_expand(timeline: Timeline, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="only a page takes detail and expand"):
-        timeline.save(tmp_path / "x.svg", expand=[0])
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_a_figure_shows_the_threads_of_the_rows_that_it_is_asked_for(
+    timeline: Timeline, tmp_path: Path, theme: Theme
+) -> None:
+    folded = timeline.save(tmp_path / "x.svg", theme=theme).read_text("utf-8")
+    text = timeline.save(tmp_path / "y.svg", theme=theme, expand=[0]).read_text("utf-8")
+    for word in ("launch-bound", "python3 4711", "sync call", "and 2 more threads"):
+        assert word in text
+        assert word not in folded
+    assert _height(text) > _height(folded) + 50
+    assert "policy_worker/train" in text
+    near = timeline.save(tmp_path / "z.svg", expand=[0], window=(0.1001, 0.1019))
+    assert "decode token 1" in near.read_text("utf-8")
+
+
+def _height(svg: str) -> float:
+    found = re.search(r'height="([\d.]+)pt"', svg)
+    assert found is not None
+    return float(found[1])
+
+
+def test_many_calls_that_are_narrower_than_a_pixel_are_buckets_however_few(
+    timeline: Timeline,
+) -> None:
+    # 400 calls of 4 us in 8 ms: as wide as a pixel each, they would fill two thirds of it.
+    found = drawn(Threads(timeline.run, timeline.scene), 0.1, 0.108, 0)
+    assert [lane for lane, *_ in found["strips"]] == []
+    window = Window(0.1, 0.108, 600, rows=frozenset([0]))
+    facts, _ = Threads(timeline.run, timeline.scene).answer(window)
+    assert [lane for lane, *_ in facts["strips"]] == [3]
+
+
+def test_a_trace_takes_no_rows_to_expand(timeline: Timeline, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="takes no expand"):
+        timeline.save(tmp_path / "x.pftrace", expand=[0])
+
+
+def test_hostile_names_of_threads_and_calls_stay_text_and_no_secret_is_in_a_page(
+    tmp_path: Path,
+) -> None:
+    hostile = '</script><img src=x onerror="alert(1)">\u202e$$'
+    with Export(tmp_path / "w.sqlite") as export:
+        export.gpu("gpu-1", "0000:19:00.0")
+        export.thread(4711, hostile)
+        export.push_pop(0, 900, hostile)
+        export.runtime(100, 110, hostile, correlation=export.kernel(120, 200), tid=4711)
+    text = Timeline(rlviz.load(tmp_path, cache=False)).save(tmp_path / "x.html", expand=[0])
+    page = text.read_text("utf-8")
+    assert "<img" not in page
+    assert "\u202e" not in page
+    assert SECRET not in page
+    found = re.search(r'id="rlviz-threads">(.*?)</script>', page)
+    assert found is not None
+    told = json.loads(found[1])["rows"][0]["told"]["threads"][0]
+    assert told["name"].startswith("</script><img src=x")

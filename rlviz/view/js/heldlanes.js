@@ -2,7 +2,10 @@
 
 import { between, eventsOf, Reader, stripOf, TIME_BYTES, unzip } from "./held.js";
 
+// As `rlviz.levels.lanes` has them.
 const MARKS_A_LANE = 600;
+const FEW_IN_A_LANE = 60;
+const MOST_WIDENED = 2;
 const LANE_NAME_BYTES = 3;
 
 async function unpackRow({ lanes, packed }) {
@@ -19,6 +22,18 @@ async function unpackRow({ lanes, packed }) {
   });
 }
 
+// Whether events are few enough to be drawn, and wide enough.
+function drawnApart([{ start, end }, first, last], pixel) {
+  if (last - first <= FEW_IN_A_LANE) return true;
+  if (last - first > MARKS_A_LANE) return false;
+  let [length, widened] = [0, 0];
+  for (let i = first; i < last; i++) {
+    length += end[i] - start[i];
+    widened += Math.max(end[i] - start[i], pixel);
+  }
+  return widened <= MOST_WIDENED * length;
+}
+
 // What answers as a kernel would. Rows are unpacked when they are first opened.
 export function threadsOf(held) {
   const rows = new Map(held.rows.map((one) => [one.told.row, one]));
@@ -30,10 +45,11 @@ export function threadsOf(held) {
   const lanes = async ({ rows: asked, start, end, width }) => {
     const from = Math.floor(start * 1e9);
     const until = Math.max(Math.ceil(end * 1e9), from + 1);
-    const bucket = 2 ** Math.floor(Math.log2(Math.max((until - from) / width, 1)));
+    const pixel = Math.max((until - from) / width, 1);
+    const bucket = 2 ** Math.floor(Math.log2(pixel));
     const tracks = (await Promise.all(asked.map(tracksOf))).flat();
     const found = tracks.map((track) => [track, ...between(track, from, until)]);
-    const isMany = ([, first, last]) => last - first > MARKS_A_LANE;
+    const isMany = (one) => !drawnApart(one, pixel);
     const hues = held.rows[0].told.palette.length;
     const facet = { size: hues, none: hues - 1, of: (track, i) => track.color[i], color: (code) => code };
     const none = { left: [], right: [], row: [], name: [], color: [], kind: [] };
