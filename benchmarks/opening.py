@@ -28,6 +28,7 @@ import numpy as np
 
 from benchmarks.export import SCAN, machine
 from benchmarks.reports import write_run
+from rlviz.reports.pages import NotPlain
 
 _WINDOWS = 200
 _WIDTH_PX = 2_000
@@ -70,21 +71,22 @@ def in_process(mode: str, folder: str) -> dict[str, Any]:
     """Open a run, from the call to a chart that zooms; imports are told by themselves."""
     begin = time.perf_counter()
     import rlviz
-    from rlviz.reports import database
+    from rlviz.reports import btree
     from rlviz.view.asked import window_asked
     from rlviz.view.detail import Detail
-    from rlviz.view.payload import payload
+    from rlviz.view.payload import notebook_payload
     from rlviz.view.timeline import Timeline
 
     if mode == "stdlib":
         # What a machine does where the column reader refuses a file.
-        vars(database)["read_integers"] = lambda *_: None
+        vars(btree)["_opened"] = _refused
+    _ = rlviz.load  # what it needs is imported when it is named
     imports, begin = time.perf_counter() - begin, time.perf_counter()
     # In this process, for others would read with the column reader.
     executor = ThreadPoolExecutor(1) if mode == "stdlib" else None
     run = rlviz.load(folder, cache=mode != "page", executor=executor)
     timeline = Timeline(run)
-    drawn = payload(timeline.scene)
+    drawn = notebook_payload(run, timeline.scene)
     first, last = timeline.window
     ask = {"start": first, "end": first + (last - first) / 3, "width": _WIDTH_PX}
     Detail(run, timeline.scene).answer(window_asked(ask))
@@ -97,6 +99,10 @@ def in_process(mode: str, folder: str) -> dict[str, Any]:
         told["page_mb"] = page.stat().st_size / 1e6
         page.unlink()
     return told
+
+
+def _refused(*_: object) -> Any:  # noqa: ANN401
+    raise NotPlain
 
 
 def _queries(run: Any) -> list[float]:  # noqa: ANN401

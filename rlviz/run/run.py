@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
 
@@ -19,6 +19,7 @@ from rlviz.run.phases import phase_spans
 from rlviz.run.summary import summary, summary_by_gpu
 from rlviz.run.top_kernels import top_kernels
 from rlviz.run.unknown import reasons
+from rlviz.run.windowed import overlapping, wanted_rows
 from rlviz.run.within import joined
 
 if TYPE_CHECKING:
@@ -32,12 +33,11 @@ if TYPE_CHECKING:
     from rlviz.run.iterations import Story
     from rlviz.run.memo import Memo
     from rlviz.run.rules import Rules
+    from rlviz.run.windowed import Rows
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["Rows", "Run"]
-
-Rows: TypeAlias = "int | Sequence[int] | None"
+__all__ = ["Run"]
 
 T = TypeVar("T")
 
@@ -127,6 +127,10 @@ class Run(WithCpuSide):
         value: T = self._remembered[name]
         return value
 
+    def is_remembered(self, name: str, value: object) -> bool:
+        """Tell whether `value` is the one that is remembered under a name."""
+        return self._remembered.get(name) is value
+
     def kernels(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
@@ -138,20 +142,20 @@ class Run(WithCpuSide):
         >>> rlviz.load("demo-reports").kernels(row=0, start_ns=0, end_ns=10**9).columns[:4]
         ['row', 'lane', 'start_ns', 'end_ns']
         """
-        found = _overlapping(self.events.kernels, row, start_ns, end_ns)
+        found = overlapping(self.events.kernels, row, start_ns, end_ns)
         return self._named("kernels", found.rename({"short": "short_name"}))
 
     def copies(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """Memcpys and memsets, columns as ``COLUMNS["copies"]``."""
-        return self._named("copies", _overlapping(self.events.copies, row, start_ns, end_ns))
+        return self._named("copies", overlapping(self.events.copies, row, start_ns, end_ns))
 
     def graphs(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """CUDA graphs that were traced as a whole, columns as ``COLUMNS["graphs"]``."""
-        return self._named("graphs", _overlapping(self.events.graphs, row, start_ns, end_ns))
+        return self._named("graphs", overlapping(self.events.graphs, row, start_ns, end_ns))
 
     def ranges(
         self,
@@ -179,7 +183,7 @@ class Run(WithCpuSide):
             ``COLUMNS["projected"]``: null where no GPU work was launched.
         """
         events = self.events.projected_ranges if projected else self.events.ranges
-        found = _overlapping(events, row, start_ns, end_ns)
+        found = overlapping(events, row, start_ns, end_ns)
         kind = pl.when(pl.col("push_pop")).then(pl.lit("push_pop")).otherwise(pl.lit("start_end"))
         found = _threads(found.with_columns(kind.alias("kind")))
         extra = list(schema("projected")) if projected else []
@@ -189,7 +193,7 @@ class Run(WithCpuSide):
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """NVTX marks, columns as ``COLUMNS["marks"]``; `end_ns` equals `start_ns`."""
-        found = _overlapping(self.events.marks, row, start_ns, end_ns)
+        found = overlapping(self.events.marks, row, start_ns, end_ns)
         return self._named("marks", _threads(found))
 
     def busy(
@@ -220,7 +224,7 @@ class Run(WithCpuSide):
             message = f"by={by!r} is none of 'lane' and 'row'"
             raise ValueError(message)
         spans = self._busy_by_row if by == "row" else self._busy_by_lane
-        wanted = _wanted(row)
+        wanted = wanted_rows(row)
         parts = []
         for (number, lane), (start, end) in spans.items():
             if wanted is None or number in wanted:
@@ -287,13 +291,13 @@ class Run(WithCpuSide):
 
         Rows whose idle time is unknown have none here.
         """
-        return _overlapping(self.metrics.gaps(), row, start_ns, end_ns)
+        return overlapping(self.metrics.gaps(), row, start_ns, end_ns)
 
     def top_kernels(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """Kernels by the time they take in the window, columns as ``COLUMNS["top_kernels"]``."""
-        return top_kernels(self.events, rows=_wanted(row), start_ns=start_ns, end_ns=end_ns)
+        return top_kernels(self.events, rows=wanted_rows(row), start_ns=start_ns, end_ns=end_ns)
 
     @cached_property
     def findings(self) -> pl.DataFrame:
@@ -333,7 +337,7 @@ class Run(WithCpuSide):
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> pl.DataFrame:
         """Phases that overlap the window, columns as ``COLUMNS["phases"]``."""
-        found = _overlapping(self._phases, row, start_ns, end_ns)
+        found = overlapping(self._phases, row, start_ns, end_ns)
         return found.select(pl.col(n).cast(dtype) for n, dtype in schema("phases").items())
 
     @cached_property
@@ -380,25 +384,6 @@ class Run(WithCpuSide):
         return events.with_columns(coded).select(
             pl.col(name).cast(dtype) for name, dtype in schema(frame).items()
         )
-
-
-def _wanted(row: Rows) -> set[int] | None:
-    return None if row is None else {row} if isinstance(row, int) else set(row)
-
-
-def _overlapping(
-    events: pl.DataFrame, row: Rows, start_ns: int | None, end_ns: int | None
-) -> pl.DataFrame:
-    conditions = []
-    if (wanted := _wanted(row)) is not None:
-        conditions.append(pl.col("row").is_in(list(wanted)))
-    if start_ns is not None:
-        # An event without length is in the window that it starts in.
-        ends_after = pl.col("end_ns") > start_ns
-        conditions.append(ends_after | (pl.col("start_ns") == start_ns))
-    if end_ns is not None:
-        conditions.append(pl.col("start_ns") < end_ns)
-    return events.filter(conditions) if conditions else events
 
 
 def _threads(events: pl.DataFrame) -> pl.DataFrame:

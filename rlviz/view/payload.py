@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import bokeh
 import numpy as np
 from bokeh.core.json_encoder import serialize_json
 from bokeh.embed import json_item
@@ -24,11 +25,12 @@ from rlviz.view.sizes import FONT, font_px, row_height_px
 from rlviz.view.trust import trust_facts
 
 if TYPE_CHECKING:
+    from rlviz.run.run import Run
     from rlviz.view.figure import Drawing
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Alignment, Scene
 
-__all__ = ["Payload", "payload"]
+__all__ = ["Payload", "notebook_payload", "payload"]
 
 LONGEST_TEXT = 500
 
@@ -66,6 +68,23 @@ def payload(scene: Scene, theme: Theme = "light", *, toolbar: bool = True) -> Pa
     text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
     # Bokeh's own encoder: it writes arrays as compressed base64 and no NaN as a bare word.
     return Payload(serialize_json(json_item(drawing.root)), text)
+
+
+def notebook_payload(run: Run, scene: Scene) -> Payload:
+    """Give the payload of a chart in a notebook; that of the run's own scene is remembered.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    scene : Scene
+        Its scene, or another that was made of it.
+    """
+    if not run.is_remembered("scene", scene):
+        return payload(scene, toolbar=False)
+    # Another version of Bokeh reads other JSON.
+    name = f"payload-{bokeh.__version__}"
+    return run.remember(name, (Payload,), lambda: payload(scene, toolbar=False))
 
 
 def _facts(scene: Scene, drawing: Drawing) -> dict[str, Any]:

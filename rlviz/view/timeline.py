@@ -19,6 +19,7 @@ from rlviz.view.headline import counted
 from rlviz.view.held import DEFAULT_MB, hold
 from rlviz.view.held_threads import hold_threads
 from rlviz.view.page import page
+from rlviz.view.payload import notebook_payload
 from rlviz.view.threads import lanes_of
 from rlviz.whole import whole_file
 
@@ -273,7 +274,7 @@ class Timeline:
         if scene is not None:
             self.__dict__["scene"] = scene
         if "_widget" in self.__dict__:
-            self._widget.renew(self.scene)
+            self._widget.renew(self.scene, notebook_payload(self.run, self.scene))
         if "_panel" in self.__dict__:
             self._panel.renew(self.scene)
 
@@ -343,7 +344,8 @@ class Timeline:
     def _widget(self) -> ChartWidget:
         from rlviz.view.widget import ChartWidget  # only a notebook needs ipywidgets
 
-        widget = ChartWidget(self.scene, self._moved, self._detail, repr(self), self._key)
+        drawn = notebook_payload(self.run, self.scene)
+        widget = ChartWidget(self.scene, self._moved, self._detail, repr(self), self._key, drawn)
         if self._window is not None:
             widget.move(*self._window, self._aligned)
         return widget

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rlviz.view.detail import Detail
+    from rlviz.view.payload import Payload
     from rlviz.view.scene import Scene
 
 __all__ = ["ChartWidget"]
@@ -101,6 +102,7 @@ class ChartWidget(anywidget.AnyWidget):
         detail: Callable[..., Detail],
         text: str,
         key: str = "",
+        drawn: Payload | None = None,
     ) -> None:
         self._text = text
         self._moved = weakref.WeakMethod(moved)
@@ -109,15 +111,15 @@ class ChartWidget(anywidget.AnyWidget):
         # Rows that are expanded into threads, by the view that changed last.
         self.expanded: tuple[int, ...] = ()
         self._parts: dict[str, Callable[[], bytes]] = {"bokeh": _packed_bokeh, "lens": _packed_lens}
-        self._draw(scene)
+        self._draw(scene, drawn)
         versions = {"bokeh": bokeh_version(), "lens": version(lens_js())}
         super().__init__(_versions=versions, _zoom=[], _still=key)
         self._home = self._shown = window(scene.start_s, scene.end_s)
         self._aligned = _aligned_of(scene)
         self.on_msg(_received)
 
-    def _draw(self, scene: Scene) -> None:
-        drawn = payload(scene, toolbar=False)
+    def _draw(self, scene: Scene, drawn: Payload | None) -> None:
+        drawn = drawn or payload(scene, toolbar=False)
         levels = _Levels(self._detail, _aligned_of(scene))
         self._numbers = {alignment.iteration[0] for alignment in scene.alignments}
         self._parts |= {
@@ -148,15 +150,17 @@ class ChartWidget(anywidget.AnyWidget):
         finally:
             self._coming = False
 
-    def renew(self, scene: Scene) -> None:
+    def renew(self, scene: Scene, drawn: Payload | None = None) -> None:
         """Draw another scene of the same run in all views; each keeps its window and its choices.
 
         Parameters
         ----------
         scene : Scene
             What to draw from now on. The `Detail` that ``detail`` gives must be of it.
+        drawn : Payload, optional
+            The scene as it travels, if it is there already.
         """
-        self._draw(scene)
+        self._draw(scene, drawn)
         if self._shown == self._home:
             self._shown = window(scene.start_s, scene.end_s)
         self._home = window(scene.start_s, scene.end_s)

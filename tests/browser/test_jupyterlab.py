@@ -20,7 +20,8 @@ module.compose = lambda run: run.scene
 module.Timeline._display_rich = lambda self: None
 
 def timeline(made):
-    return module.Timeline(SimpleNamespace(scene=made, reports=range(12), tracks={}))
+    stand_in = {"reports": range(12), "tracks": {}, "is_remembered": lambda *_: False}
+    return module.Timeline(SimpleNamespace(scene=made, **stand_in))
 """
 PATIENCE_MS = 120_000
 

@@ -18,7 +18,13 @@ from tests.view.scenes import HOSTILE, empty, hostile, scene
 
 def timeline_of(made: Any, monkeypatch: pytest.MonkeyPatch) -> Timeline:
     monkeypatch.setattr(module, "compose", lambda run: run.scene)
-    run: Any = SimpleNamespace(scene=made, reports=range(12), tracks={}, findings="the run's")
+    run: Any = SimpleNamespace(
+        scene=made,
+        reports=range(12),
+        tracks={},
+        findings="the run's",
+        is_remembered=lambda *_: False,
+    )
     return Timeline(run)
 
 

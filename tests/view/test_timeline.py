@@ -21,7 +21,9 @@ from tests.view.scenes import scene
 @pytest.fixture
 def timeline(monkeypatch: pytest.MonkeyPatch) -> Timeline:
     monkeypatch.setattr(module, "compose", lambda run: run.scene)
-    run: Any = SimpleNamespace(scene=scene(8), reports=range(12), tracks={})
+    run: Any = SimpleNamespace(
+        scene=scene(8), reports=range(12), tracks={}, is_remembered=lambda *_: False
+    )
     return Timeline(run)
 
 
@@ -84,7 +86,11 @@ def test_a_window_that_cannot_be_shown_is_an_error(
 
 def test_a_run_without_iterations_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "compose", lambda run: run.scene)
-    run: Any = SimpleNamespace(scene=scene(2, brackets=(), iterations=0), reports=range(1))
+    run: Any = SimpleNamespace(
+        scene=scene(2, brackets=(), iterations=0),
+        reports=range(1),
+        is_remembered=lambda *_: False,
+    )
     with pytest.raises(ValueError, match="no iteration was recognised"):
         Timeline(run).zoom(iteration=1)
 

@@ -41,7 +41,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def drawn() -> Timeline:
-    run: Any = SimpleNamespace(scene=scene(8), reports=range(12), tracks={})
+    run: Any = SimpleNamespace(
+        scene=scene(8), reports=range(12), tracks={}, is_remembered=lambda *_: False
+    )
     made = Timeline(run)
     made.__dict__["scene"] = run.scene
     return made
@@ -67,7 +69,8 @@ def test_a_view_is_answered_or_refused_with_its_own_number(
 
 
 def test_a_view_is_told_when_its_detail_fails(timeline: Timeline, sent: list[Any]) -> None:
-    broken = Timeline(SimpleNamespace(reports=[]))  # type: ignore[arg-type]
+    run: Any = SimpleNamespace(reports=[], is_remembered=lambda *_: False)
+    broken = Timeline(run)
     broken.__dict__["scene"] = timeline.scene
     ask = {"kind": "detail", "view": "v", "sequence": 1, "start": 1, "end": 2, "width": 500}
     with pytest.raises(AttributeError):
