@@ -230,21 +230,23 @@ class CpuSide:
             call = launches_of(work.correlation, work.start, calls.correlation, calls.end)
             until = np.where(call == UNKNOWN, _NEVER, _ALWAYS)
             until[call >= 0] = calls.end[call[call >= 0]] + source.offset_ns
-            thread = np.zeros(len(call), np.int64)
-            thread[call >= 0] = calls.thread[call[call >= 0]]
+            caller = np.zeros(len(call), np.int64)
+            caller[call >= 0] = calls.thread[call[call >= 0]]
             start, end = work.start + source.offset_ns, work.end + source.offset_ns
-            parts.append((start, end, until, thread))
+            parts.append((start, end, until, caller))
         for source, calls in read:
             own = calls.kind == SYNC
-            for one, at in _by_thread(calls.thread[own]):
+            for thread, at in _by_thread(calls.thread[own]):
                 spans = calls.start[own][at], calls.end[own][at]
                 moved = spans[0] + source.offset_ns, spans[1] + source.offset_ns
-                syncs.setdefault(one, []).append(moved)
+                syncs.setdefault(thread, []).append(moved)
         if not parts:
             return None
-        start, end, until, thread = (np.concatenate(own) for own in zip(*parts, strict=True))
-        merged = {one: union(*joined(own)) for one, own in syncs.items()}
-        waits = launch_waits(start, end, until, thread, merged)
+        # Most rows have one part, which need not be there twice.
+        whole = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        start, end, until, caller = whole
+        merged = {thread: union(*joined(own)) for thread, own in syncs.items()}
+        waits = launch_waits(start, end, until, caller, merged)
         return launch_bound(waits)
 
 

@@ -157,7 +157,8 @@ def launch_waits(
         By thread, the union of its synchronising calls.
     """
     solid = end > start
-    start, end, call_end, thread = (one[solid] for one in (start, end, call_end, thread))
+    if not solid.all():
+        start, end, call_end, thread = (one[solid] for one in (start, end, call_end, thread))
     busy_start, busy_end = union(start, end)
     gap_start, gap_end = busy_end[:-1], busy_start[1:]
     short = gap_end - gap_start < BUBBLE_NS

@@ -26,7 +26,8 @@ export function laidBelow(told, { row_px: rowPx }) {
   };
   if (told.stretches?.length > 0) {
     const place = put("strips", STRIP_PX, { stretches: told.stretches });
-    found.names.push({ ...place, text: "launch-bound" });
+    // A little lower, away from the row's own name.
+    found.names.push({ ...place, bottom: place.bottom + 4 / rowPx, text: "launch-bound" });
     at += STRIP_PX + LANE_GAP_PX;
   }
   note(told.launch);
