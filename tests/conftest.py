@@ -1,9 +1,15 @@
-"""Keep tests apart from the machine: its cache folder, its nsys."""
+"""Keep tests apart from the machine: its cache folder, its speed."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
+
+# As in a log: on a slow machine there would be a progress bar among what a command says. tqdm reads
+# it when it is imported.
+os.environ["TQDM_DISABLE"] = "1"
 
 # A busy machine must not fail a test: what takes long is measured in benchmarks.
 settings.register_profile("no clock", deadline=None)

@@ -154,7 +154,10 @@ def test_a_terminal_shows_how_far_nsys_is_and_a_pipe_does_not(
     assert piped.stderr == b""
     reader, writer = pty.openpty()
     termios.tcsetwinsize(writer, (24, 100))
-    child = subprocess.Popen([*asked, str(tmp_path / "two")], stdout=subprocess.PIPE, stderr=writer)
+    environment = {key: value for key, value in os.environ.items() if key != "TQDM_DISABLE"}
+    child = subprocess.Popen(
+        [*asked, str(tmp_path / "two")], stdout=subprocess.PIPE, stderr=writer, env=environment
+    )
     os.close(writer)
     shown = b""
     while True:

@@ -12,6 +12,7 @@ import pytest
 import rlviz
 
 PACKAGE = Path(rlviz.__file__).parent
+_HEAVY = {"bokeh", "ipywidgets", "anywidget", "matplotlib", "pandas", "pyarrow", "IPython"}
 LAYERS = ["reports", "run", "levels", "view"]
 EARLIER = {layer: set(LAYERS[:place]) for place, layer in enumerate(LAYERS)} | {"demo": set()}
 
@@ -46,8 +47,9 @@ def test_reading_needs_neither_bokeh_nor_widgets(layer: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
-        ("import rlviz", {"bokeh", "polars", "ipywidgets", "anywidget", "matplotlib", "numpy"}),
-        ("from rlviz import load", {"bokeh", "ipywidgets", "anywidget", "matplotlib"}),
+        ("import rlviz", _HEAVY | {"polars", "numpy", "tqdm", "typer"}),
+        ("from rlviz import load", _HEAVY),
+        ("import rlviz.cli", _HEAVY | {"polars", "numpy"}),
     ],
 )
 def test_an_import_takes_no_longer_than_it_must(statement: str, unwanted: set[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rlviz.view.bokehjs import bokeh_js
 from rlviz.view.lens import lens_js, loader_js, page_js
 from rlviz.view.page import page
 from tests.view.scenes import empty, hostile, scene
@@ -95,7 +96,7 @@ def test_a_hostile_title_is_escaped() -> None:
 
 
 def test_a_page_is_as_large_as_bokehjs_and_the_chart_need() -> None:
-    assert len(page(scene(8))) < 1_730_000
+    assert len(page(scene(8))) - len(bokeh_js()) < 460_000
 
 
 def test_the_page_says_what_it_needs_where_scripts_are_off() -> None:
