@@ -105,17 +105,17 @@ def _made(run: Run) -> LeveledRanges:
     )
 
 
-def colors_of_ranges(run: Run) -> pl.Series:
-    """Give the colour of a range by the code of its name: that of the phase that it marks."""
+def colors_of_ranges(run: Run, names: pl.Series) -> pl.Series:
+    """Give the colours of ranges by their names: those of the phases that they mark."""
     codes = {phase: color_code(phase) for phase in PHASES}
-    phases = run.rules.phases_of(run.events.names)
+    phases = run.rules.phases_of(names)
     return phases.replace_strict(codes, default=color_code("range"), return_dtype=pl.Int32)
 
 
 def _leveled(run: Run) -> pl.DataFrame:
     events = run.events
     ranges = events.ranges
-    colors = colors_of_ranges(run)
+    colors = colors_of_ranges(run, run.events.names)
     hidden = events.names.str.to_lowercase().is_in([d.lower() for d in HIDDEN_DOMAINS])
     is_hidden = lookup(hidden, ranges["domain"]).fill_null(value=False)
     told = _with_parents(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from rlviz.levels.lanes import LaneTrack, lanes_within
 from rlviz.run.findings.finding import spoken
@@ -21,7 +22,6 @@ from rlviz.view.ranges import colors_of_ranges
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from rlviz.levels.query import ZoomableRun
@@ -185,14 +185,16 @@ class Threads:
             used, place = np.unique(level.name, return_inverse=True)
             texts = [names[code] for code in used.tolist()]
             codes = [self._codes.setdefault(text, len(self._codes)) for text in texts]
-            name = np.array(codes, np.int32)[place] if codes else level.name
+            name = np.array(codes, np.int32)[place]
             tracks.append(LaneTrack(number, level.start_ns, level.end_ns, name, color, _LAST + 1))
             lanes.append({"lane": number, "kind": kind, "count": len(level)})
 
-        events = self._run.events
-        colors = colors_of_ranges(self._run).to_numpy()
         for level in levels:
-            add("ranges", level, events.names, colors[level.name].astype(np.uint8))
+            # A run may have a million names, a level seldom more than some thousand.
+            used, place = np.unique(level.name, return_inverse=True)
+            names = self._run.events.texts(pl.Series(used))
+            colors = colors_of_ranges(self._run, names).to_numpy().astype(np.uint8)
+            add("ranges", replace(level, name=place.astype(np.int32)), names, colors[place])
         if len(thread.calls):
             kinds = thread.calls.kind
             assert kinds is not None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
+from rlviz.errors import RlvizError
 from rlviz.view.asked import (
     MOST_ROWS,
     bucket_asked,
@@ -225,9 +226,10 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
             facts, columns = _asked(_detail_of(widget, message), message)
         except Exception as error:
             # A view that is not answered waits for ever.
-            problem = str(error) if isinstance(error, ValueError) else type(error).__name__
+            known = isinstance(error, ValueError | RlvizError)
+            problem = str(error) if known else type(error).__name__
             widget.send({**answer, "kind": "refusal", "problem": problem})
-            if not isinstance(error, ValueError):
+            if not known:
                 raise
         else:
             widget.send({**answer, "kind": "answer", **facts}, columns)

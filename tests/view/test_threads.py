@@ -102,6 +102,17 @@ def test_near_by_the_calls_themselves_are_drawn(threads: Threads) -> None:
     }
 
 
+def test_a_report_that_is_gone_is_told_to_the_view(tmp_path: Path) -> None:
+    timeline = Timeline(rlviz.load(write_run(tmp_path), cache=False))
+    widget = timeline._widget
+    (tmp_path / "vllm_generation_worker_0.sqlite").unlink()
+    sent: list[dict[str, Any]] = []
+    widget.send = lambda content, _buffers=None: sent.append(content)
+    _received(widget, {"kind": "threads", "row": 0, "view": "v", "sequence": 1}, [])
+    assert sent[0]["kind"] == "refusal"
+    assert "vllm_generation_worker_0.sqlite" in sent[0]["problem"]
+
+
 def test_a_row_that_is_not_there_is_refused(threads: Threads) -> None:
     with pytest.raises(ValueError, match="no such row"):
         threads.of(7)
