@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
 import rlviz
+from rlviz.run.rules import PHASES
+from rlviz.view.palette import COLORS, SURFACE
 from rlviz.view.timeline import Timeline
-from tests.browser.conftest import settle
+from tests.browser.conftest import settle, watched_page
+from tests.browser.test_accessible import contrast
 from tests.browser.test_static_page import lens
 from tests.launching import write_run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from pathlib import Path
 
+    from playwright.sync_api import Browser, Page
+
+    from rlviz.view.palette import Theme
     from tests.browser.conftest import Opener
 
 ALERT = [176, 0, 32]
+# Of a range's colour on the page, as lanes.js has it.
+TINT = 0.55
 
 
 @pytest.fixture(scope="module")
@@ -214,3 +223,26 @@ def test_a_row_expands_in_jupyterlab(
     assert "launch-bound for 40 ms" in notebook.locator(".rlviz-threads").inner_text()
     button.press("Enter")
     expect(button).to_have_attribute("aria-expanded", "false")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_wrong_with_expanded_rows(
+    browser: Browser, tmp_path: Path, saved: str, dark: bool
+) -> None:
+    pytest.importorskip("axe_playwright_python")
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    with watched_page(browser, tmp_path / "page.html", saved, dark=dark, scripts=[axe]) as opened:
+        painted(opened)
+        found = opened.evaluate("() => axe.run(document)")
+    assert [f"{one['id']}: {one['help']}" for one in found["violations"]] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_labels_in_lanes_have_the_contrast_of_wcag_aa(theme: Theme) -> None:
+    surface = SURFACE[theme]
+    for phase in (*PHASES, "range"):
+        parts = [
+            round(TINT * int(COLORS[phase][i : i + 2], 16) + (1 - TINT) * int(page, 16))
+            for i, page in ((i, surface["page"][i : i + 2]) for i in (1, 3, 5))
+        ]
+        assert contrast(surface["ink"], "#{:02x}{:02x}{:02x}".format(*parts)) >= 4.5, phase
