@@ -137,6 +137,23 @@ def test_each_level_is_twice_as_wide_and_loses_nothing() -> None:
         assert (level.busy_ns <= level.width_ns).all()
 
 
+@pytest.mark.parametrize("bits", [14, 22, 40])
+def test_long_times_are_summed_up_as_short_ones(bits: int) -> None:
+    short = random_events(5_000)
+    long = replace(short, start_ns=short.start_ns << bits, end_ns=short.end_ns << bits)
+    levels = {level.width_ns: level for level in pyramid_of(short).levels}
+    shared = [level for level in pyramid_of(long).levels if level.width_ns >> bits in levels]
+    assert len(shared) > 3
+    for level in shared:
+        other = levels[level.width_ns >> bits]
+        for name in pyramids.COLUMNS:
+            shift = bits if name.endswith("_ns") else 0
+            assert np.array_equal(
+                getattr(level, name).astype(np.int64),
+                getattr(other, name).astype(np.int64) << shift,
+            ), name
+
+
 def test_blocks_and_threads_make_the_same_levels() -> None:
     made = random_events(40_000)
     whole = pyramid_of(made)

@@ -69,13 +69,14 @@ def _side_by_side(
     spans: Sequence[tuple[Int64, Int64]], zero: int, span: int
 ) -> tuple[Int64, Int64]:
     """Cut spans to a window, and put those of each row behind those of the row before."""
-    starts: list[Int64] = []
-    ends: list[Int64] = []
+    starts, ends = [], []
     for place, (start, end) in enumerate(spans):
-        first, last = place * span, (place + 1) * span
-        for moments, found in ((start, starts), (end, ends)):
-            moved = moments + (first - zero)
-            found.append(np.clip(moved, first, last, out=moved))
+        # What reaches into a window starts before its end, and ends behind its start.
+        first = place * span
+        moved = start + (first - zero)
+        starts.append(np.maximum(moved, first, out=moved))
+        moved = end + (first - zero)
+        ends.append(np.minimum(moved, first + span, out=moved))
     return np.concatenate(starts), np.concatenate(ends)
 
 

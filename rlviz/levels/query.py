@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from rlviz.levels.fresh import fresh_strips
 from rlviz.levels.strip import Strip
 from rlviz.levels.tracks import remembered_groups, tracks_of
+from rlviz.processors import processors
 from rlviz.run.frames import write_frames
 from rlviz.run.run import Run
 
@@ -34,6 +36,10 @@ __all__ = ["MARKS", "Strip", "View", "ZoomableRun", "strips_of"]
 
 MARKS = 10_000
 """A view has so many events at most, or else buckets."""
+
+
+# With fewer events, threads cost more than they give.
+_MANY = 40_000
 
 
 @dataclass(frozen=True)
@@ -181,10 +187,25 @@ def strips_of(
         columns = held.busy_ns, held.count, getattr(held, facet)
         found[track.row] = Strip(track.row, left, held.width_ns, *columns)
     if below:
-        width = 1 << (pixel_ns.bit_length() - 1)
-        fresh = fresh_strips(below, start_ns, end_ns, width, facet)
-        found |= {strip.row: strip for strip in fresh}
+        found |= {strip.row: strip for strip in _fresh(below, start_ns, end_ns, pixel_ns, facet)}
     return tuple(found[track.row] for track in tracks)
+
+
+def _fresh(
+    tracks: Sequence[Track], start_ns: int, end_ns: int, pixel_ns: int, facet: Facet
+) -> list[Strip]:
+    """Aggregate events of several rows, beside each other where they are many."""
+    width = 1 << (pixel_ns.bit_length() - 1)
+    count = sum(track.count(start_ns, end_ns) for track in tracks)
+    threads = min(processors(), len(tracks)) if count >= _MANY else 1
+    if threads == 1:
+        return fresh_strips(tracks, start_ns, end_ns, width, facet)
+    with ThreadPoolExecutor(threads) as pool:
+        made = [
+            pool.submit(fresh_strips, tracks[own::threads], start_ns, end_ns, width, facet)
+            for own in range(threads)
+        ]
+        return [strip for strips in made for strip in strips.result()]
 
 
 def _events(start_ns: int, end_ns: int, tracks: list[Track]) -> View:

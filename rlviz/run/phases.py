@@ -166,7 +166,7 @@ def phase_spans(phases: pl.DataFrame, workers: tuple[int, ...]) -> dict[int, dic
     return {lane: of_worker.get(worker, {}) for lane, worker in enumerate(workers)}
 
 
-def phase_at(spans: Mapping[str, Spans], at: Int64) -> Int64:
+def phase_at(spans: Mapping[str, Spans], at: Int64) -> NDArray[np.int16]:
     """Tell the phase of a lane at each moment.
 
     Parameters
@@ -174,20 +174,18 @@ def phase_at(spans: Mapping[str, Spans], at: Int64) -> Int64:
     spans : mapping of str to (ndarray, ndarray)
         Of one lane, as `phase_spans` gives them.
     at : ndarray of int64, shape (n,)
-        Moments on the run's clock.
+        Moments on the run's clock, ascending.
 
     Returns
     -------
-    ndarray of int64, shape (n,)
+    ndarray of int16, shape (n,)
         Index into ``rlviz.run.rules.PHASES``, `NO_PHASE` outside of all.
     """
-    result = np.full(len(at), NO_PHASE)
+    result = np.full(len(at), NO_PHASE, np.int16)
     for phase in reversed(_PRECEDENCE):
-        start, end = spans.get(phase, _NEVER)
-        if len(start):
-            place = np.searchsorted(start, at, side="right") - 1
-            inside = (place >= 0) & (at < end[place])
-            result[inside] = PHASES.index(phase)
+        first, last = (np.searchsorted(at, limits) for limits in spans.get(phase, _NEVER))
+        for inside in zip(first.tolist(), last.tolist(), strict=True):
+            result[slice(*inside)] = PHASES.index(phase)
     return result
 
 
@@ -211,11 +209,12 @@ def activity_codes(part: Part, spans: Mapping[str, Spans], communicates: Flags) 
     """
     phase = phase_at(spans, part.start_ns)
     is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
-    moves_data = np.where(is_copy, _COPY, _COMMUNICATION)
+    code = np.where(phase == NO_PHASE, ACTIVITY.index("compute"), phase).astype(np.uint8)
     # A refit is communication as such: its kernels say nothing that the phase does not.
-    by_kind = (is_copy | communicates[part.name]) & (phase != PHASES.index("refit"))
-    code = np.where(phase == NO_PHASE, ACTIVITY.index("compute"), phase)
-    return np.where(by_kind, moves_data, code).astype(np.uint8)
+    by_kind = phase != PHASES.index("refit")
+    code[by_kind & communicates[part.name]] = _COMMUNICATION
+    code[by_kind & is_copy] = _COPY
+    return code
 
 
 _COPY, _COMMUNICATION = ACTIVITY.index("copy"), ACTIVITY.index("communication")
