@@ -139,7 +139,7 @@ def test_each_level_is_twice_as_wide_and_loses_nothing() -> None:
 
 @pytest.mark.parametrize("bits", [14, 22, 40])
 def test_long_times_are_summed_up_as_short_ones(bits: int) -> None:
-    short = random_events(5_000)
+    short = random_events(40_000)
     long = replace(short, start_ns=short.start_ns << bits, end_ns=short.end_ns << bits)
     levels = {level.width_ns: level for level in pyramid_of(short).levels}
     shared = [level for level in pyramid_of(long).levels if level.width_ns >> bits in levels]
