@@ -15,7 +15,7 @@ from rlviz.reports.read import reopened
 from rlviz.reports.table import UNNAMED, Names, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from numpy.typing import NDArray
 
@@ -64,6 +64,10 @@ _KINDS = tuple(
         r"|Unreg))",
     )
 )
+
+
+def _quiet(_rows: int) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,9 @@ def kind_of_call(name: str) -> int:
     return next((k for k, known in enumerate(_KINDS) if known.match(name)), len(_KINDS))
 
 
-def read_calls(report: Report, pids: Collection[int | None]) -> Calls:
+def read_calls(
+    report: Report, pids: Collection[int | None], tell: Callable[[int], None] = _quiet
+) -> Calls:
     """Read the CUDA calls of some processes.
 
     nsys keeps calls of the runtime and of the driver in one table.
@@ -132,6 +138,8 @@ def read_calls(report: Report, pids: Collection[int | None]) -> Calls:
         A report that was read; its file is opened again.
     pids : collection of int or None
         The processes; None among them: all.
+    tell : callable
+        Called with the number of rows that were read since it was called last.
     """
     with reopened(report) as database:
         if _TABLE not in database.tables:
@@ -142,6 +150,7 @@ def read_calls(report: Report, pids: Collection[int | None]) -> Calls:
         window = Window(report.start.duration_ns)
         parts: list[tuple[Int64, ...]] = []
         for block in database.blocks(_TABLE, (*_NEEDED, "nameId")):
+            tell(len(block["start"]))
             good = _credible(block, window)
             if None not in pids:
                 own = [pid for pid in pids if pid is not None]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from rlviz.reports.calls import CALL_KINDS, SYNC, Calls, read_calls, read_work
-from rlviz.run.columns import empty, schema
+from rlviz.reports.calls import SYNC, Calls, read_calls, read_work
+from rlviz.run.columns import empty
+from rlviz.run.cpu_frames import calls_frame, inside_of, stretches_frame
 from rlviz.run.intervals import union
 from rlviz.run.launch import UNKNOWN, Stretches, launch_bound, launch_waits, launches_of
 from rlviz.run.nesting import clear_levels, depth
@@ -37,6 +38,10 @@ __all__ = ["CpuSide", "Level", "Row", "Thread"]
 _REMEMBERED = 10_000_000
 _NO_LANE = "its export does not say which process worked on it"
 _NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+def _quiet(_calls: int) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -129,10 +134,13 @@ class CpuSide:
         self._events = events
         self._rows: OrderedDict[int, Row] = OrderedDict()
 
-    def row(self, row: int) -> Row:
-        """Give the CPU side of a row; of the last few rows it is remembered."""
+    def row(self, row: int, tell: Callable[[int], None] = _quiet) -> Row:
+        """Give the CPU side of a row; of the last few rows it is remembered.
+
+        `tell` is called now and then with the number of calls that were read since.
+        """
         if row not in self._rows:
-            self._rows[row] = self._read(row)
+            self._rows[row] = self._read(row, tell)
             while len(self._rows) > 1 and sum(map(len, self._rows.values())) > _REMEMBERED:
                 self._rows.popitem(last=False)
         self._rows.move_to_end(row)
@@ -142,8 +150,8 @@ class CpuSide:
         """Give the CUDA calls of rows, columns as ``COLUMNS["calls"]``."""
         frames = [empty("calls")]
         for row in rows:
-            for lane, part in self._by_process(row):
-                frames += [_calls_frame(row, lane, source, calls) for source, calls in part]
+            for lane, part in self._by_process(row, _quiet):
+                frames += [calls_frame(row, lane, source, calls) for source, calls in part]
         return pl.concat(frames).sort("row", "lane", "start_ns", maintain_order=True)
 
     def stretches(self, rows: Iterable[int]) -> pl.DataFrame:
@@ -153,10 +161,12 @@ class CpuSide:
             found = self.row(row)
             if found.stretches is not None:
                 names = {(one.pid << 24) | one.tid: one.name for one in found.threads}
-                frames.append(_stretches_frame(row, found.stretches, names))
+                frames.append(stretches_frame(row, found.stretches, names))
         return pl.concat(frames)
 
-    def _by_process(self, row: int) -> list[tuple[int, list[tuple[Source, Calls]]]]:
+    def _by_process(
+        self, row: int, tell: Callable[[int], None]
+    ) -> list[tuple[int, list[tuple[Source, Calls]]]]:
         """Read the calls of each process of a row once, be it on several devices of it."""
         found: dict[int, list[tuple[Source, Calls]]] = {}
         seen: set[tuple[str, int | None]] = set()
@@ -164,12 +174,12 @@ class CpuSide:
             key = source.report.key, source.pid
             if key not in seen:
                 seen.add(key)
-                calls = read_calls(source.report, (source.pid,))
+                calls = read_calls(source.report, (source.pid,), tell)
                 found.setdefault(source.lane, []).append((source, calls))
         return list(found.items())
 
-    def _read(self, row: int) -> Row:
-        read = [both for _, own in self._by_process(row) for both in own]
+    def _read(self, row: int, tell: Callable[[int], None]) -> Row:
+        read = [both for _, own in self._by_process(row, tell) for both in own]
         names: dict[str, int] = {}
         calls: dict[Key, list[Level]] = {}
         for source, one in read:
@@ -279,7 +289,7 @@ class WithCpuSide:
         >>> rlviz.load("demo-reports").calls(row=0, start_ns=0, end_ns=10**9).columns[:4]
         ['row', 'lane', 'start_ns', 'end_ns']
         """
-        return _inside(self.cpu.calls(self._asked(row)), start_ns, end_ns)
+        return inside_of(self.cpu.calls(self._asked(row)), start_ns, end_ns)
 
     def launch_bound(
         self,
@@ -299,7 +309,7 @@ class WithCpuSide:
         >>> rlviz.load("demo-reports").launch_bound(row=0)["wait_ns"].sum() >= 0
         True
         """
-        return _inside(self.cpu.stretches(self._asked(row)), start_ns, end_ns)
+        return inside_of(self.cpu.stretches(self._asked(row)), start_ns, end_ns)
 
     def _asked(self, row: int | Sequence[int] | None) -> list[int]:
         known = sorted(set(self.rows["row"].to_list()))
@@ -346,50 +356,3 @@ def _leveled(ranges: pl.DataFrame, leveling: Callable[[Int64, Int64, Int64], Int
         own = own[np.argsort(start[own], kind="stable")]
         found.append(Level(start[own], end[own], name[own].astype(np.int32)))
     return found
-
-
-def _calls_frame(row: int, lane: int, source: Source, calls: Calls) -> pl.DataFrame:
-    known = source.report.identity.threads
-    names = {
-        t: source.report.spell(known[t]) for t in np.unique(calls.thread).tolist() if t in known
-    }
-    texts = pl.Series(calls.names, dtype=pl.String)
-    frame = pl.DataFrame(
-        {
-            "start_ns": calls.start + source.offset_ns,
-            "end_ns": calls.end + source.offset_ns,
-            "name": texts.gather(calls.name) if len(texts) else pl.Series([], dtype=pl.String),
-            "kind": pl.Series(CALL_KINDS).gather(calls.kind),
-            "of": calls.thread,
-            "tid": calls.thread & 0xFFFFFF,
-            "pid": calls.thread >> 24,
-            "correlation_id": calls.correlation,
-        }
-    ).with_columns(
-        pl.lit(row).alias("row"),
-        pl.lit(lane).alias("lane"),
-        pl.col("of").replace_strict(names, default=None, return_dtype=pl.String).alias("thread"),
-    )
-    return frame.select(pl.col(n).cast(dtype) for n, dtype in schema("calls").items())
-
-
-def _stretches_frame(row: int, found: Stretches, names: dict[int, str | None]) -> pl.DataFrame:
-    frame = pl.DataFrame(
-        {
-            "start_ns": found.start,
-            "end_ns": found.end,
-            "waits": found.waits,
-            "wait_ns": found.wait_ns,
-            "thread": pl.Series([names.get(t) for t in found.thread.tolist()], dtype=pl.String),
-            "tid": found.thread & 0xFFFFFF,
-            "pid": found.thread >> 24,
-        }
-    ).with_columns(pl.lit(row).alias("row"))
-    return frame.select(pl.col(n).cast(dtype) for n, dtype in schema("launch_bound").items())
-
-
-def _inside(frame: pl.DataFrame, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
-    """Keep what overlaps a window; what has no length is in the window that it starts in."""
-    if start_ns is not None:
-        frame = frame.filter((pl.col("end_ns") > start_ns) | (pl.col("start_ns") == start_ns))
-    return frame if end_ns is None else frame.filter(pl.col("start_ns") < end_ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ _MOST_THREADS = 4
 _MOST_DEPTH = 8
 _MOST_STRETCHES = 2_000
 _MOST_COUNTED = 255
+_EVERY_S = 0.4
 # Ranges and calls of the rows that are kept ready.
 _READY = 10_000_000
 
@@ -86,8 +88,10 @@ class Threads:
         self._codes: dict[str, int] = {}
         self._ready: OrderedDict[int, RowLanes] = OrderedDict()
 
-    def of(self, row: int) -> RowLanes:
+    def of(self, row: int, tell: Callable[[int], None] | None = None) -> RowLanes:
         """Give the lanes of a row; its reports are read for it if they are not yet.
+
+        `tell` is called now and then with the number of calls that were read.
 
         Raises
         ------
@@ -98,7 +102,7 @@ class Threads:
             msg = "there is no such row"
             raise ValueError(msg)
         if row not in self._ready:
-            self._ready[row] = self._made(row)
+            self._ready[row] = self._made(row, _summing(tell))
             while len(self._ready) > 1 and sum(map(len, self._ready.values())) > _READY:
                 self._ready.popitem(last=False)
         self._ready.move_to_end(row)
@@ -156,8 +160,8 @@ class Threads:
             _joined([lane.code[own] for lane, own in events], np.uint8).tobytes(),
         ]
 
-    def _made(self, row: int) -> RowLanes:
-        found = self._run.cpu.row(row)
+    def _made(self, row: int, tell: Callable[[int], None]) -> RowLanes:
+        found = self._run.cpu.row(row, tell)
         shown, others = found.threads[:_MOST_THREADS], found.threads[_MOST_THREADS:]
         tracks: list[LaneTrack] = []
         told = [self._thread(row, one, found, tracks) for one in shown]
@@ -207,6 +211,20 @@ class Threads:
             "lanes": lanes,
             "deeper": f"{counted(deeper, 'deeper range')} not drawn" if deeper else "",
         }
+
+
+def _summing(tell: Callable[[int], None] | None) -> Callable[[int], None]:
+    """Tell sums of what is told piece by piece, some times a second."""
+    calls, told_at = 0, time.monotonic()
+
+    def more(read: int) -> None:
+        nonlocal calls, told_at
+        calls += read
+        if tell is not None and time.monotonic() - told_at > _EVERY_S:
+            told_at = time.monotonic()
+            tell(calls)
+
+    return more
 
 
 def lanes_of(run: ZoomableRun, scene: Scene, rows: Sequence[int] | str) -> dict[int, RowLanes]:

@@ -223,7 +223,13 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
         widget.send({**answer, "kind": "answer"}, [widget._parts[part]() for part in parts])
     elif kind in ("detail", "bucket", "places", "kernels", "busy", "threads", "lanes"):
         try:
-            facts, columns = _asked(_detail_of(widget, message), message)
+            # A row's reports may take a while to be read.
+            progress = {**answer, "kind": "progress"}
+            facts, columns = _asked(
+                _detail_of(widget, message),
+                message,
+                lambda calls: widget.send({**progress, "calls": calls}),
+            )
         except Exception as error:
             # A view that is not answered waits for ever.
             known = isinstance(error, ValueError | RlvizError)
@@ -255,7 +261,9 @@ def _told(widget: ChartWidget, kind: object, message: dict[str, Any]) -> None:
         widget._found = message["text"]
 
 
-def _asked(detail: Detail, message: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+def _asked(
+    detail: Detail, message: dict[str, Any], tell: Callable[[int], None]
+) -> tuple[dict[str, Any], list[bytes]]:
     if message["kind"] == "bucket":
         return detail.bucket(bucket_asked(message)), []
     if message["kind"] == "places":
@@ -265,7 +273,7 @@ def _asked(detail: Detail, message: dict[str, Any]) -> tuple[dict[str, Any], lis
     if message["kind"] == "busy":
         return detail.busy(span_asked(message)), []
     if message["kind"] == "threads":
-        return {"told": detail.lanes.of(row_asked(message)).told}, []
+        return {"told": detail.lanes.of(row_asked(message), tell).told}, []
     if message["kind"] == "lanes":
         return detail.lanes.answer(window_asked(message))
     return detail.answer(window_asked(message))

@@ -198,6 +198,24 @@ def test_a_search_and_an_outline_follow_the_rows_that_moved(chart: Page) -> None
     assert all(row["top"] - 1e-6 <= top <= row["bottom"] for top in outlined)
 
 
+def test_a_row_that_is_being_read_says_how_far_it_is(chart: Page) -> None:
+    expanders(chart).nth(0).click()
+    chart.evaluate(
+        """() => {
+          const { source } = document.querySelector('.rlviz').rlviz.threads;
+          source.threads = (row, progress) => {
+            progress({ calls: 1234567 });
+            return new Promise((_, reject) => (globalThis.fail = () => reject(new Error('gone'))));
+          };
+        }"""
+    )
+    expanders(chart).nth(0).click()
+    told = chart.locator(".rlviz-threads")
+    expect(told).to_contain_text("Its reports are being read. 1,234,567 calls so far.")
+    chart.evaluate("() => globalThis.fail()")
+    expect(told).to_contain_text("Its threads could not be read: gone")
+
+
 def test_nothing_expands_in_a_page_that_holds_no_threads(
     open_page: Opener, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

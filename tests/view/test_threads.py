@@ -12,6 +12,7 @@ import pytest
 
 import rlviz
 from rlviz.levels.lanes import MARKS_A_LANE, LaneTrack
+from rlviz.view import threads as module
 from rlviz.view.asked import Window
 from rlviz.view.held_threads import hold_threads
 from rlviz.view.threads import LANES_A_ROW, Threads
@@ -100,6 +101,21 @@ def test_near_by_the_calls_themselves_are_drawn(threads: Threads) -> None:
     assert {found["names"][str(code)] for code in found["name"][calls]} == {
         "cudaLaunchKernel_v7000"
     }
+
+
+def test_a_view_hears_how_far_the_reading_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_EVERY_S", -1.0)
+    timeline = Timeline(rlviz.load(write_run(tmp_path), cache=False))
+    widget = timeline._widget
+    sent: list[dict[str, Any]] = []
+    widget.send = lambda content, _buffers=None: sent.append(content)
+    _received(widget, {"kind": "threads", "row": 0, "view": "v", "sequence": 7}, [])
+    *before, last = sent
+    assert last["kind"] == "answer"
+    assert {(one["kind"], one["view"], one["sequence"]) for one in before} == {("progress", "v", 7)}
+    assert before[-1]["calls"] == 2_007
 
 
 def test_a_report_that_is_gone_is_told_to_the_view(tmp_path: Path) -> None:

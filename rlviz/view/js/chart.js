@@ -58,7 +58,7 @@ export class Chart {
     this.replace(old, lens, root);
     lens.detail.connectKernel((message) => this.request(message));
     // Of several runs in one chart the rows have other numbers than in their own.
-    if (told.alignments.length === 0) lens.threads.connectKernel((message) => this.request(message), this.send);
+    if (told.alignments.length === 0) lens.threads.connectKernel(this.request, this.send);
     if (held !== null) lens.detail.hold(unpackLevels(held, bytes));
   }
 

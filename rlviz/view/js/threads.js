@@ -38,7 +38,7 @@ export class Threads {
     this.send = send;
     this.connect({
       rows: null,
-      threads: async (row) => (await request({ kind: "threads", row }))[0].told,
+      threads: async (row, progress) => (await request({ kind: "threads", row }, progress))[0].told,
       lanes: async (wish) => unpackLanes(...(await request({ kind: "lanes", ...wish }))),
     });
   }
@@ -99,13 +99,20 @@ export class Threads {
     this.changed();
     let told;
     try {
-      told = await this.source.threads(row);
+      told = await this.source.threads(row, ({ calls }) => this.reading(row, calls));
     } catch (error) {
       told = { note: `Its threads could not be read: ${error.message}` };
     }
     // Closed meanwhile, or closed and opened again.
     if (this.lens.gone || !this.open.has(row)) return;
     this.open.set(row, told);
+    this.changed();
+  }
+
+  // It takes a while: tell how far it is.
+  reading(row, calls) {
+    if (this.lens.gone || !this.open.get(row)?.note?.startsWith(READING)) return;
+    this.open.set(row, { note: `${READING} ${grouped(calls)} calls so far.` });
     this.changed();
   }
 

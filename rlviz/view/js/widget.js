@@ -105,11 +105,11 @@ class View {
     return bytes;
   }
 
-  // Resolves with the kernel's answer and its buffers.
-  request(message) {
+  // Resolves with the kernel's answer and its buffers; `progress` is told what comes before it.
+  request(message, progress) {
     const sequence = ++this.sequence;
     return new Promise((resolve, reject) => {
-      this.asked.set(sequence, { resolve, reject });
+      this.asked.set(sequence, { resolve, reject, progress });
       if (!this.send({ ...message, sequence })) {
         this.asked.delete(sequence);
         reject(new Error("its kernel is gone; run the cell again"));
@@ -131,6 +131,10 @@ class View {
     if (message?.view !== this.id) return;
     const waiting = this.asked.get(message.sequence);
     if (waiting === undefined) return;
+    if (message.kind === "progress") {
+      waiting.progress?.(message);
+      return;
+    }
     this.asked.delete(message.sequence);
     if (message.kind === "answer") {
       waiting.resolve([message, copied(buffers)]);
@@ -178,7 +182,7 @@ class View {
       clearTimeout(waiting);
       if (this.closed) return;
       const { model, root } = this;
-      const request = (message) => this.request(message);
+      const request = (message, progress) => this.request(message, progress);
       this.chart = new lens.Chart(bokeh.default, model, root, request, (message) => this.send(message));
       await this.chart.draw(sent.figure ?? figure);
     } catch (error) {
