@@ -46,21 +46,22 @@ while True:
     store.clear()
 """
 
-# Each report is read by another process, and what is worked out of the run is kept as well.
+# Reports are read and rows worked out by other processes; what is worked out is kept as well.
 _LOADER = """
 import sys
 import rlviz
 from rlviz import loading
-from rlviz.levels import memory
+from rlviz.levels import elsewhere, memory
 from rlviz.view.compose import compose
 
-loading._WORTH_PROCESSES = memory._WORTH_KEEPING = 1
+loading._WORTH_PROCESSES = elsewhere._WORTH_PROCESSES = memory._WORTH_KEEPING = 1
 print(flush=True)
 compose(rlviz.load(sys.argv[2], cache=sys.argv[1]))
 """
 
 _UNFINISHED = "unfinished-"
 _A_FEW_NAMES = 4_096
+_TOLD_EVERY = 20
 
 
 def kill_writers(reports: Path, store: Path, times: int) -> Iterator[int]:
@@ -187,7 +188,12 @@ def _main(times: int, kinds: list[str]) -> None:
         if "loads" in kinds:
             reports, store = Path(folder, "run"), Path(folder, "kept")
             write_run(reports)
-            found = Counter(kill_loads(reports, store, times))
+            found: Counter[int] = Counter()
+            for turn, entries in enumerate(kill_loads(reports, store, times), 1):
+                found[entries] += 1
+                if not turn % _TOLD_EVERY:
+                    sys.stdout.write(f"{turn} of {times} loads killed\n")
+                    sys.stdout.flush()
             sys.stdout.write(
                 f"{times} loads killed, with so many entries: {sorted(found.items())}\n"
             )

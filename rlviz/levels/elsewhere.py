@@ -78,6 +78,7 @@ def make_rows_in(processes: Processes, run: ZoomableRun) -> None:
     waiting = [row for row in parts if not memory.holds(name_of_row(row))]
     own = [part for row in waiting for part in parts[row]]
     if len(waiting) < 2 or sum(len(part.read) for part in own) < _WORTH_PROCESSES:
+        memory.forget(_PLAN)  # whoever was killed while rows were worked out left it
         return
     planned = _plan(run, own)
     if planned is None or not memory.keep(_PLAN, planned):

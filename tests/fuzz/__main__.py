@@ -40,7 +40,8 @@ def _tell(tally: Tally) -> None:
     for failure in tally.failures:
         print(f"case {failure['case']}: {', '.join(failure['damage'])}: {failure['detail']}")
     print(f"{tally.outcomes.total()} cases: {dict(tally.outcomes)}")
-    print(f"slowest {tally.slowest_s:.1f} s, most memory {tally.largest >> 20} MiB")
+    slowest = f"slowest {tally.slowest_s:.1f} s, most of a processor {tally.worked_s:.1f} s"
+    print(f"{slowest}, most memory {tally.largest >> 20} MiB")
     for damage, outcomes in sorted(tally.by_damage.items()):
         print(f"  {damage}: {dict(outcomes)}")
 

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import TextIO
 
 import rlviz
-from rlviz.view.compose import compose
-from rlviz.view.page import page
 from tests.fuzz.cases import build
-from tests.fuzz.judge import Chart, Verdict, chart_of, judge
+from tests.fuzz.judge import Chart, Verdict, chart_of, judge, write_out
 
 MEMORY = 1 << 30
 _FAULT = os.environ.get("RLVIZ_FUZZ_FAULT", "")  # for the tests of the harness itself
@@ -29,7 +27,7 @@ def main(seed: int, bases: Path, folder: Path) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing that a library prints is an answer
     reports = sorted(bases.glob("*.sqlite"))
-    page(compose(rlviz.load(reports[0])))  # everything is imported before memory is limited
+    _import_all(reports[0])
     limit = _status("VmSize") + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     for line in sys.stdin:
@@ -38,12 +36,22 @@ def main(seed: int, bases: Path, folder: Path) -> None:
         whole = _chart_of_whole(case.base, case.good, folder)
         _tell(answers, {"case": case.number, "damage": case.damage, "base": case.base.name})
         _reset_peak()
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         verdict = judge(case, whole, _FAULT)
         seconds, peak = time.perf_counter() - began, _status("VmHWM")
+        worked = time.process_time() - worked
         if peak > MEMORY and verdict.outcome != "failed":
             verdict = Verdict("failed", f"took {peak >> 20} MiB")
-        _tell(answers, {**verdict._asdict(), "seconds": seconds, "peak": peak})
+        took = {"seconds": seconds, "worked_s": worked, "peak": peak}
+        _tell(answers, {**verdict._asdict(), **took})
+
+
+def _import_all(report: Path) -> None:
+    """Write everything once, so that all is imported before memory is limited."""
+    run = rlviz.load(report)
+    chart_of(run)
+    for number in range(8):
+        write_out(run, number)
 
 
 def _chart_of_whole(base: Path, good: Path | None, folder: Path) -> Chart:
@@ -55,7 +63,7 @@ def _chart_of_whole(base: Path, good: Path | None, folder: Path) -> Chart:
         together.mkdir(parents=True)
         for path in filter(None, (base, good)):
             shutil.copyfile(path, together / path.name)
-        chart = chart_of(rlviz.load(together), draw=False)
+        chart = chart_of(rlviz.load(together))
         kept.write_text(json.dumps([chart.events, sorted(chart.diagnostics)]))
     events, diagnostics = json.loads(kept.read_text())
     return Chart(events, frozenset(diagnostics))

@@ -7,7 +7,9 @@ import os
 import traceback
 import warnings
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,20 +17,20 @@ import rlviz
 from rlviz.errors import RlvizError, name_of
 from rlviz.view.compose import compose
 from rlviz.view.held import hold
-from rlviz.view.page import page
+from rlviz.view.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rlviz.levels.query import ZoomableRun
     from tests.fuzz.cases import Case
 
-__all__ = ["Chart", "Outcome", "Verdict", "chart_of", "judge"]
+__all__ = ["Chart", "Outcome", "Verdict", "chart_of", "judge", "write_out"]
 
 Outcome = Literal["refused", "told", "same", "changed", "failed"]
 _NOBODY = 65534
-_PAGE_EVERY = 8
+# Figures take longest: of some cases nothing is written.
+_KINDS = ("html", "", "png", "parquet", "svg", "", "pdf", "pftrace")
 
 
 class Verdict(NamedTuple):
@@ -65,11 +67,14 @@ def judge(case: Case, whole: Chart, fault: str = "") -> Verdict:
     with _hazards(case), warnings.catch_warnings():
         # An overflow that numpy only warns of is a wrong number.
         warnings.simplefilter("error", RuntimeWarning)
+        # Whoever may not read the report may not write to this store either.
+        warnings.filterwarnings("ignore", "Nothing can be kept", RuntimeWarning)
         run = None
         try:
             exec(fault)
             run = rlviz.load(case.asked)
-            chart = chart_of(run, draw=case.number % _PAGE_EVERY == 0)
+            chart = chart_of(run)
+            write_out(run, case.number)
         except RlvizError as error:
             return _refused(case, error, loaded=run is not None)
         except BaseException as error:
@@ -77,12 +82,22 @@ def judge(case: Case, whole: Chart, fault: str = "") -> Verdict:
     return _judge_chart(case, run, chart, whole)
 
 
-def chart_of(run: ZoomableRun, *, draw: bool) -> Chart:
-    """Ask a run for all that it has; with `draw`, also write its page."""
-    scene = compose(run)
-    held = hold(run, scene)
-    if draw:
-        page(scene, held=held).encode()
+def write_out(run: ZoomableRun, number: int) -> None:
+    """Write what a run is published as: of one case a page, of the next a figure, and so on."""
+    kind = _KINDS[number % len(_KINDS)]
+    with TemporaryDirectory(prefix="rlviz-written-") as folder:
+        if kind == "parquet":
+            run.to_parquet(Path(folder, "frames"))
+        elif kind:
+            path = Path(folder, f"x.{kind}")
+            every_other = number // len(_KINDS) % 2
+            rows = run.rows["row"].to_list()[:2] if every_other and kind != "pftrace" else None
+            Timeline(run).save(path, expand=rows)
+
+
+def chart_of(run: ZoomableRun) -> Chart:
+    """Ask a run for all that it has, in the parts of it that a page holds, and in numbers."""
+    hold(run, compose(run))
     run.summary()
     run.summary(by="gpu")
     frames = [run.kernels(), run.copies(), run.graphs(), run.ranges(projected=True), run.marks()]

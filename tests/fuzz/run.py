@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,14 +40,15 @@ class Tally:
         The same, by what was done.
     failures : list of dict
         Each case that failed, hung, or killed its process.
-    slowest_s, largest : float, int
-        The longest time and the most memory (bytes) that a case took.
+    slowest_s, worked_s, largest : float, float, int
+        The longest time, the most of a processor and the most memory (bytes) that a case took.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
     by_damage: dict[str, Counter[str]] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
     slowest_s: float = 0.0
+    worked_s: float = 0.0
     largest: int = 0
 
     def add(self, line: dict[str, Any]) -> None:
@@ -57,6 +59,7 @@ class Tally:
         if line["outcome"] == "failed":
             self.failures.append(line)
         self.slowest_s = max(self.slowest_s, line.get("seconds", 0.0))
+        self.worked_s = max(self.worked_s, line.get("worked_s", 0.0))
         self.largest = max(self.largest, line.get("peak", 0))
 
 
@@ -156,10 +159,18 @@ class _Child:
         return answer
 
     def _used(self) -> tuple[float, bool]:
-        """Tell how much of a processor the child has used, and whether it waits for something."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(") ")[2].split()
+        """Tell how much of a processor the child has used, and whether it waits for something.
+
+        It does not while a thread of it is ready, or waits for a disk: others have them.
+        """
+        own = Path(f"/proc/{self._process.pid}")
+        fields = (own / "stat").read_text().rpartition(") ")[2].split()
         ticks = int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK"), fields[0] in "SDT"
+        states = set()
+        for thread in own.glob("task/*/stat"):
+            with suppress(OSError):  # a thread that has ended
+                states.add(thread.read_text().rpartition(") ")[2][:1])
+        return ticks / os.sysconf("SC_CLK_TCK"), not states & {"R", "D"}
 
     def end(self) -> None:
         self._process.kill()
