@@ -145,6 +145,29 @@ def test_busy_shares_are_those_of_the_run(run: ZoomableRun, trace: Trace) -> Non
         assert values[-1] == 0
 
 
+def test_a_gpu_that_was_not_captured_then_is_not_taken_for_idle(tmp_path: Path) -> None:
+    for pid, start_ns in ((1, 0), (2, 600_000_000)):
+        path = tmp_path / f"dtensor_policy_worker_{pid}:4_{pid}.sqlite"
+        with Export(path, pid=pid, utc_ns=UTC_NS + start_ns, duration_ns=400_000_000) as export:
+            export.gpu(f"gpu-{pid}", f"0000:1{pid}:00.0")
+            export.kernel(0, 400_000_000)
+            export.push_pop(0, 400_000_000, "policy_worker/train")
+    run = rlviz.load(tmp_path)
+    assert set(run.rows["pool"]) == {"training"}
+    counter = saved(run, tmp_path).counters["Pool: training",]
+    assert {round(value) for time, value in counter if time < 399_000_000} == {100}
+    assert {round(value) for time, value in counter if 600_000_000 < time < 999_000_000} == {100}
+
+
+def test_a_row_without_gpu_data_says_so(tmp_path: Path) -> None:
+    with Export(tmp_path / "policy_worker_1.sqlite") as export:
+        export.push_pop(0, 100, "policy_worker/train")
+    trace = saved(rlviz.load(tmp_path), tmp_path)
+    told = [one.description for one in trace.descriptors.values()]
+    assert sum("its busy time is unknown" in one for one in told) == 1
+    assert not trace.counters
+
+
 def test_utc_of_second_0_is_told(run: ZoomableRun, trace: Trace) -> None:
     assert trace.clocks == {6: 0, 1: run.start_utc_ns}
 

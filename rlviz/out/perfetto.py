@@ -12,6 +12,7 @@ from rlviz.levels.coverage import Coverage
 from rlviz.levels.groups import KINDS
 from rlviz.out.packets import counter_packets, first_packet
 from rlviz.out.tracks import Tracks, flat, nested
+from rlviz.run.capture import captured_by_row
 from rlviz.run.nesting import clear_levels
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def _write_iterations(run: ZoomableRun, tracks: Tracks) -> None:
 def _write_busy_shares(
     run: ZoomableRun, tracks: Tracks, write: Callable[[bytes], object], base_ns: int
 ) -> None:
-    """Write how busy the GPUs of each pool are, as a counter."""
-    busy = run.busy_by_row()
+    """Write how busy the GPUs of each pool are that were captured then, as a counter."""
+    busy, captured = run.busy_by_row(), captured_by_row(run.rows, run.reports)
     pools = dict(run.rows.filter("gpu_data").select("row", "pool").iter_rows())
     filled = [(int(start[0]), int(end[-1])) for start, end in busy.values() if len(start)]
     if not filled:
@@ -107,10 +108,14 @@ def _write_busy_shares(
     hull = min(s for s, _ in filled), max(e for _, e in filled)
     edges = np.unique(np.linspace(*hull, _COUNTER_STEPS + 1).astype(np.int64))
     for pool in _POOLS:
-        members = [busy[row] for row, own in pools.items() if own == pool and row in busy]
+        members = [row for row, own in pools.items() if own == pool and row in busy]
         if members and len(edges) > 1:
-            shares = [Coverage.of(*own).between(edges) for own in members]
-            percent = 100 * np.mean(shares, axis=0) / np.diff(edges)
+            worked, seen = (
+                np.sum([Coverage.of(*spans[row]).between(edges) for row in members], axis=0)
+                for spans in (busy, captured)
+            )
+            # A counter has no gaps: where nobody looked, the windows that were captured tell so.
+            percent = np.minimum(100 * worked / np.maximum(seen, 1), 100) * (seen > 0)
             track = tracks.track(("pool", pool), "")
             values = np.append(np.round(percent, 3), 0.0)
             write(counter_packets(edges + base_ns, track, values))
@@ -133,6 +138,7 @@ def _lane_tracks(run: ZoomableRun, tracks: Tracks) -> dict[int, int]:
             "GPU": one["gpu_name"],
             "bus": one["gpu_bus"],
             "UUID": one["gpu_uuid"],
+            "without GPU data:": None if one["gpu_data"] else "its busy time is unknown",
         }
         description = ", ".join(
             f"{key} {value}" for key, value in told.items() if value is not None
