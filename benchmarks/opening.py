@@ -79,7 +79,7 @@ def in_process(mode: str, folder: str) -> dict[str, Any]:
 
     if mode == "stdlib":
         # What a machine does where the column reader refuses a file.
-        vars(btree)["_opened"] = _refused
+        vars(btree)["opened_table"] = _refused
     _ = rlviz.load  # what it needs is imported when it is named
     imports, begin = time.perf_counter() - begin, time.perf_counter()
     # In this process, for others would read with the column reader.

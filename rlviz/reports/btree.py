@@ -30,7 +30,16 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["FEW_PAGES", "NOTHING_MORE", "More", "read_blocks", "read_integers"]
+__all__ = [
+    "FEW_PAGES",
+    "NOTHING_MORE",
+    "ODD",
+    "Choice",
+    "More",
+    "opened_table",
+    "read_blocks",
+    "read_integers",
+]
 
 FEW_PAGES = 8
 """Up to so many pages of rows, SQL is as fast."""
@@ -101,9 +110,9 @@ def read_integers(
         In place of both, when the table is small, odd, or damaged, and better left to SQLite.
     """
     try:
-        with _opened(path, connection, table, columns, where) as (file, pages, choice):
+        with opened_table(path, connection, table, columns, where) as (file, pages, choice):
             return _named(choice, columns, _read(file, pages, choice.places))
-    except _ODD:
+    except ODD:
         return None
 
 
@@ -136,19 +145,21 @@ def read_blocks(
         The rest is better left to SQLite; what came before is right.
     """
     try:
-        with _opened(path, connection, table, (*columns, *more.columns)) as (file, pages, choice):
+        wanted = (*columns, *more.columns)
+        with opened_table(path, connection, table, wanted) as (file, pages, choice):
             yield from _decoded(file, pages, _Blocks(choice.place, columns, more))
-    except _ODD as error:
+    except ODD as error:
         raise NotPlain from error
 
 
-_ODD = (NotPlain, IndexError, OSError, UnicodeDecodeError, sqlite3.Error)
+ODD = (NotPlain, IndexError, OSError, UnicodeDecodeError, sqlite3.Error)
+"""What tells that a table is better left to SQLite."""
 
 
 @contextmanager
-def _opened(
+def opened_table(
     path: Path, connection: sqlite3.Connection, table: str, columns: Sequence[str], where: str = ""
-) -> Iterator[tuple[PageFile, Int64, _Choice]]:
+) -> Iterator[tuple[PageFile, Int64, Choice]]:
     """Open the file of a table that is worth it, with the pages of its rows."""
     layout = _layout(connection, table)
     choice = _choose(layout, columns, where)
@@ -167,14 +178,38 @@ class _Layout(NamedTuple):
     keys: frozenset[str]
 
 
-class _Choice(NamedTuple):
+class Choice(NamedTuple):
+    """Where the columns are that are wanted, and which rows.
+
+    Parameters
+    ----------
+    place : dict of str to int
+        Place in a record by column.
+    only : str or None
+        A column that tells the rows; None: all.
+    values : list of int
+        Its values in these.
+    """
+
     place: dict[str, int]
     only: str | None
     values: list[int]
 
     @property
     def places(self) -> list[int]:
+        """Places of all columns, ascending."""
         return sorted(self.place.values())
+
+    def cells(self, block: Block) -> Int64:
+        """Find where in a block the rows begin that are wanted."""
+        cells = leaf_cells(block, leaf_counts(block))
+        if self.only is None:
+            return cells
+        judged = np.empty(len(cells), np.int64)
+        decode(block, cells, {self.place[self.only]: judged})
+        if (judged == NOT_INTEGER).any():  # a fraction can equal a number
+            raise NotPlain
+        return cells[np.isin(judged, self.values)]
 
 
 def _layout(connection: sqlite3.Connection, table: str) -> _Layout:
@@ -205,7 +240,7 @@ def _size(connection: sqlite3.Connection) -> tuple[int, int]:
     return page_size, page_count
 
 
-def _choose(layout: _Layout, columns: Sequence[str], where: str) -> _Choice:
+def _choose(layout: _Layout, columns: Sequence[str], where: str) -> Choice:
     only, values = None, []
     if where:
         match = _MEMBERSHIP.fullmatch(where)
@@ -222,7 +257,7 @@ def _choose(layout: _Layout, columns: Sequence[str], where: str) -> _Choice:
         c in layout.keys or any(word in layout.types[c] for word in fractions) for c in place
     ):
         raise NotPlain
-    return _Choice(place, only, values)
+    return Choice(place, only, values)
 
 
 def _read(file: PageFile, pages: Int64, places: Sequence[int]) -> dict[int, Int64]:
@@ -319,7 +354,7 @@ def _finish(running: deque[Future[None]], most: int) -> None:
 
 
 def _named(
-    choice: _Choice, columns: Sequence[str], read: dict[int, Int64]
+    choice: Choice, columns: Sequence[str], read: dict[int, Int64]
 ) -> tuple[dict[str, Int64], int]:
     rows = len(next(iter(read.values())))
     if choice.only:

@@ -13,6 +13,7 @@ import numpy as np
 
 from rlviz.errors import NotAnExport, RlvizError, UnreadableReport
 from rlviz.reports.btree import NOTHING_MORE, read_blocks, read_integers
+from rlviz.reports.page_texts import read_texts
 from rlviz.reports.pages import NotPlain
 from rlviz.reports.records import NOT_INTEGER, NULL
 
@@ -178,6 +179,10 @@ class Database:
         texts : list of str
             The distinct texts.
         """
+        read = read_texts(self.path, self.connection, table, column, where)
+        if read is not None:
+            codes, texts = read
+            return codes, [_lenient(text) for text in texts]
         query = f'SELECT CAST("{column}" AS TEXT){_in_order(table, where)}'
         try:
             # SQLite's own decoding calls no Python, but gives up at the first broken text.

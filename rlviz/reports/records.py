@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Int64 = NDArray[np.int64]
 
-__all__ = ["NOT_INTEGER", "NULL", "decode"]
+__all__ = ["NOT_INTEGER", "NULL", "decode", "locate"]
 
 # What a cell without a number becomes; no time or identifier of nsys comes near.
 NULL = -(2**63)
@@ -34,7 +34,7 @@ _BYTES = np.where(
 _STORED = (_KINDS >= 1) & (_KINDS <= 6)
 _SHIFT = np.where(_STORED, 64 - 8 * _BYTES, 0)  # leaves a value's own bytes of eight
 _FIXED = np.select([_KINDS == 0, _KINDS == 8, _KINDS == 9], [NULL, 0, 1], NOT_INTEGER)
-_LONG = 127  # stands for every kind from here on: texts and blobs
+_LONG = 126  # stands for every blob from here on, the next one for every text
 
 
 class _Records(NamedTuple):
@@ -85,6 +85,43 @@ def decode(block: Block, cells: Int64, wanted: Mapping[int, Int64]) -> None:
             at = at + column.sizes
     # Anything may have been read up to here: now it shows whether it lay inside its record.
     _check(records, first, column.at + column.ahead, at + moved)
+
+
+def locate(block: Block, cells: Int64, place: int) -> tuple[Bytes, Int64, Int64]:
+    """Find a column of rows of a block.
+
+    Parameters
+    ----------
+    block : Block
+        Leaf pages of a table.
+    cells : ndarray of int64, shape (n,)
+        Where in the block the rows begin; one at least.
+    place : int
+        Of the column in the table.
+
+    Returns
+    -------
+    kinds : ndarray of uint8, shape (n,)
+        What the values are: 0 NULL, from 12 on even numbers blobs and odd ones texts.
+    at, sizes : ndarray of int64, shape (n,)
+        Where each begins, and how many bytes it has.
+
+    Raises
+    ------
+    NotPlain, IndexError
+        A row is odd or damaged, or lacks the column.
+    """
+    raw = block.raw
+    records = _records(block, cells)
+    told = raw.take(records.head)
+    if told.max() >= 128:
+        raise NotPlain
+    first = at = records.head + told
+    for _, column in zip(range(place + 1), _columns(raw, records.head + 1), strict=False):
+        start, at = at, at + column.sizes
+    _check(records, first, column.at + column.ahead, at)
+    kinds = np.broadcast_to(np.asarray(column.kinds, np.uint8), len(cells))
+    return kinds, start, at - start
 
 
 def _records(block: Block, cells: Int64) -> _Records:
@@ -145,7 +182,7 @@ def _columns(raw: Bytes, at: Int64) -> Iterator[_Column]:
             kinds = (eight >> np.uint64(8 * place)).astype(np.uint8)
             if kinds.max() >= 128:  # the kind takes several bytes: a text of more than 57 letters
                 long, at = _varint(raw, at + place, 4)
-                kinds = np.minimum(long, _LONG).astype(np.uint8)
+                kinds = np.where(long < _LONG, long, _LONG | (long & 1)).astype(np.uint8)
                 sizes = np.where(long < _LONG, _BYTES.take(kinds), (long - 12) >> 1)
                 yield _Column(kinds, sizes, at, 0)
                 break
