@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import rlviz
 from rlviz.errors import NoReports
 from rlviz.reports.find import _keys
+from rlviz.view.threads import Threads
 from rlviz.view.timeline import Timeline
 from tests.exports import UTC_NS, Export
 from tests.leaks import leaks
@@ -38,7 +40,8 @@ def write(folder: Path) -> Path:
             export.thread(10 + number, "loader of mallory on SECRETHOST-2")
             export.process(10 + number, "/home/mallory/venv/bin/python3")
             export.domain(1, "mallory's domain")
-            export.kernel(10 * MS, 20 * MS, "gemm</home/mallory/kernels/gemm.cu>")
+            launched = export.kernel(10 * MS, 20 * MS, "gemm</home/mallory/kernels/gemm.cu>")
+            export.runtime(9 * MS, 10 * MS, correlation=launched)
             export.push_pop(5 * MS, 30 * MS, text)
             export.push_pop(6 * MS, 29 * MS, "save /home/mallory/hidden-run/model.pt now")
             export.push_pop(7 * MS, 28 * MS, "secrethost-3 waits, mallory@corp.example told")
@@ -55,7 +58,13 @@ def everything(run: ZoomableRun, folder: Path) -> str:
         *(run.kernels(), run.copies(), run.graphs(), run.ranges(), run.marks(), run.summary()),
     ]
     files = [timeline.save(folder / name) for name in ("page.html", "still.svg")]
+    files += [timeline.save(folder / f"open-{f.name}", expand=[0, 1]) for f in files]
+    trace = timeline.save(folder / "trace.pftrace").read_bytes().decode("utf-8", "replace")
+    frames += [run.calls(), run.launch_bound()]
+    frames += [pl.read_parquet(path) for path in run.to_parquet(folder / "frames")]
+    lanes = [Threads(run, timeline.scene).of(row) for row in (0, 1)]
     parts = [*(frame.write_json() for frame in frames), *(f.read_text("utf-8") for f in files)]
+    parts += [trace, repr(lanes)]
     return "\n".join([*parts, repr(run), repr(timeline), run.clock, *run.events.names])
 
 
@@ -65,9 +74,18 @@ def test_without_being_asked_hosts_are_named_and_paths_are_in_no_exported_file(
     run = rlviz.load(write(tmp_path))
     timeline = Timeline(run)
     for name in ("page.html", "still.svg"):
-        text = timeline.save(tmp_path / name).read_text("utf-8")
-        assert str(tmp_path) not in text
-        assert "secrethost-2" in text
+        for text in (
+            timeline.save(tmp_path / name).read_text("utf-8"),
+            timeline.save(tmp_path / name, expand=[0, 1]).read_text("utf-8"),
+        ):
+            assert str(tmp_path) not in text
+            assert "secrethost-2" in text
+    trace = timeline.save(tmp_path / "trace.pftrace").read_bytes()
+    assert str(tmp_path).encode() not in trace
+    assert b"secrethost-2" in trace
+    for path in run.to_parquet(tmp_path / "frames"):
+        assert not leaks(pl.read_parquet(path), str(tmp_path))
+        assert str(tmp_path).encode() not in path.read_bytes()
 
 
 def test_reports_that_share_no_folder_go_by_as_little_of_their_paths_as_tells_them_apart() -> None:

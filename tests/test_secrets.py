@@ -5,17 +5,20 @@ from __future__ import annotations
 import base64
 import gzip
 import logging
+import os
 import re
 import sqlite3
 import traceback
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import nbformat
+import polars as pl
 import pytest
-from nbclient import NotebookClient
+from IPython.core.interactiveshell import InteractiveShell
 
 import rlviz
+from rlviz.cli import app
 from rlviz.errors import RlvizError
 from rlviz.levels import memory
 from rlviz.reports.identity import ALLOWED_VARIABLES
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MS = 1_000_000
+_ANY_HEADER = 47  # of zlib's two
 ENVIRONMENT = {
     "RANK": "3",
     "XRANK": SECRET,
@@ -70,10 +74,20 @@ def plant(path: Path, generation: str = "3.20.2") -> Path:
     return path
 
 
+def put_nsys(folder: Path, command: str) -> Path:
+    """Put a program of nsys's name into a folder; its fifth argument is the export to make."""
+    folder.mkdir(exist_ok=True)
+    nsys = folder / "nsys"
+    nsys.write_text(f"#!/bin/sh\n{command}\n")
+    nsys.chmod(0o755)
+    return nsys
+
+
 def ask_everything(run: rlviz.Run) -> list[Any]:
     """Ask for all that a run has; rows in full are read from the file again."""
     frames = [run.kernels(), run.copies(), run.graphs(), run.ranges(projected=True), run.marks()]
-    return [*frames, run.findings, run.summary(), run.top_kernels(), run.diagnostics, repr(run)]
+    frames += [run.calls(), run.launch_bound(), run.findings, run.summary(), run.top_kernels()]
+    return [*frames, run.diagnostics, repr(run)]
 
 
 @every_generation
@@ -93,7 +107,13 @@ def test_no_secret_is_in_anything_that_comes_out_of_a_report(
         leak for thing in (run, timeline, timeline.scene, *frames) for leak in leaks(thing, SECRET)
     ]
     for name in ("page.html", "still.svg", "still.png", "still.pdf"):
-        assert SECRET.encode() not in unpacked(timeline.save(tmp_path / name).read_bytes())
+        expanded = timeline.save(tmp_path / name, expand=[0]).read_bytes()
+        for content in (timeline.save(tmp_path / name).read_bytes(), expanded):
+            assert SECRET.encode() not in unpacked(content)
+    assert SECRET.encode() not in timeline.save(tmp_path / "trace.pftrace").read_bytes()
+    for path in run.to_parquet(tmp_path / "frames"):
+        assert SECRET.encode() not in path.read_bytes()
+        assert not leaks(pl.read_parquet(path), SECRET)
     for cached in (tmp_path / "cache").rglob("*"):
         assert cached.is_dir() or SECRET.encode() not in cached.read_bytes()
     written = capfd.readouterr()
@@ -116,7 +136,7 @@ def test_no_secret_is_in_what_the_store_remembers(
         assert not [leak for thing in things for leak in leaks(thing, SECRET)]
     kept = {path.name for path in (tmp_path / "store").iterdir()}
     remembered = {name.split("-")[1] for name in kept if "-" in name}
-    assert remembered >= {"clock", "ranges", "story", "levels", "scene", "findings"}
+    assert remembered >= {"clock", "ranges", "story", "row", "scene", "findings"}
     assert len(kept) == 2 + len(remembered)
     for file in (tmp_path / "store").rglob("*"):
         assert SECRET not in file.name
@@ -124,6 +144,8 @@ def test_no_secret_is_in_what_the_store_remembers(
 
 
 def test_no_secret_is_in_a_notebook_that_was_executed(tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat", reason="the package nbformat is not installed")
+    nbclient = pytest.importorskip("nbclient", reason="the package nbclient is not installed")
     plant(tmp_path / "logs" / "dtensor_policy_worker_0.sqlite")
     (tmp_path / "logs" / "b.sqlite").write_bytes(b"no database, and " + SECRET.encode())
     cells = (
@@ -142,7 +164,7 @@ def test_no_secret_is_in_a_notebook_that_was_executed(tmp_path: Path) -> None:
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in cells])
     where = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(
+    nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources=where, allow_errors=True
     ).execute()
     errors = [o for cell in notebook.cells for o in cell.outputs if o.output_type == "error"]
@@ -158,6 +180,46 @@ def test_no_secret_is_in_a_notebook_that_was_executed(tmp_path: Path) -> None:
         assert SECRET.encode() not in unpacked(content)
 
 
+def test_no_secret_is_in_what_commands_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RLVIZ_CACHE_DIR", str(tmp_path / "cache"))
+    logs = tmp_path / "logs"
+    plant(logs / "dtensor_policy_worker_0.sqlite")
+    (logs / "bad.sqlite").write_bytes(b"no database, and " + SECRET.encode())
+    (logs / "bad.nsys-rep").write_bytes(b"NVIDIA " + SECRET.encode())
+    put_nsys(tmp_path / "bin", f'cp "{logs}/dtensor_policy_worker_0.sqlite" "$5"')
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    said = ""
+    for command in (
+        *("summary", "summary --by gpu", "summary --json", "summary --csv", "check"),
+        *("to-sqlite", f"export --parquet {tmp_path}/frames"),
+        f"export -o {tmp_path}/page.html --expand 0",
+    ):
+        name, *options = command.split()
+        with suppress(SystemExit):
+            app([name, str(logs), *options], standalone_mode=True)
+        written = capfd.readouterr()
+        assert written.out, command
+        said += written.out + written.err
+    assert "bad.sqlite" in said
+    assert SECRET not in said
+
+
+def test_no_secret_is_in_what_the_magic_says(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "bad.sqlite").write_bytes(b"no database, and " + SECRET.encode())
+    plant(tmp_path / "w.sqlite")
+    shell: Any = InteractiveShell()  # type: ignore[no-untyped-call]
+    shell.run_line_magic("load_ext", "rlviz")
+    for line in ("bad.sqlite", "w.sqlite --iteration 99", "w.sqlite --rows 99 --save x.png"):
+        result = shell.run_cell(f"%rlviz {tmp_path}/{line}")
+        assert result.error_in_exec is not None
+        assert not leaks(str(result.error_in_exec), SECRET)
+    written = capsys.readouterr()
+    assert "bad.sqlite" in written.out + written.err
+    assert SECRET not in written.out + written.err
+
+
 def test_no_secret_is_in_what_a_notebook_gets(tmp_path: Path) -> None:
     timeline = Timeline(rlviz.load(plant(tmp_path / "w.sqlite")))
     sent: list[Any] = [timeline._panel, timeline._widget.get_state(), repr(timeline)]
@@ -168,6 +230,10 @@ def test_no_secret_is_in_what_a_notebook_gets(tmp_path: Path) -> None:
 def unpacked(content: bytes) -> bytes:
     """Give a file's bytes, and behind them those of every compressed stream in it."""
     found = [content]
+    for text in re.findall(rb"[A-Za-z0-9+/]{100,}={0,2}", content):
+        with suppress(ValueError, zlib.error):  # what looks like it, and is not
+            packed = base64.b64decode(text + b"=" * (-len(text) % 4))
+            found.append(zlib.decompressobj(_ANY_HEADER).decompress(packed))
     for piece in content.split(b"stream\n")[1:]:
         decompress = zlib.decompressobj()
         try:
@@ -301,9 +367,7 @@ def test_a_copy_in_the_cache_is_the_only_file_that_may_hold_more(
 
     monkeypatch.setenv("RLVIZ_CACHE_DIR", str(tmp_path / "cache"))
     plant(tmp_path / "made.sqlite")
-    nsys = tmp_path / "nsys"
-    nsys.write_text(f'#!/bin/sh\nfor last; do :; done\ncp "{tmp_path}/made.sqlite" "$5"\n')
-    nsys.chmod(0o755)
+    nsys = put_nsys(tmp_path, f'cp "{tmp_path}/made.sqlite" "$5"')
     (tmp_path / "a.nsys-rep").write_bytes(b"NVIDIA")
     export = export_capture(tmp_path / "a.nsys-rep", lambda _: str(nsys))
     assert export.parent.stat().st_mode & 0o077 == 0
