@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -92,7 +91,7 @@ def kill_loads(reports: Path, store: Path, times: int) -> Iterator[int]:
     for turn in range(times):
         for folder in _entries(store):
             if chances.random() < 0.7:
-                shutil.rmtree(folder)
+                Store(store).remove(folder.name)  # at once: the last turn's readers may still run
         victim = _started(_LOADER, store, reports)
         time.sleep(moments.random() * takes_s)
         readers = _children(victim.pid) if turn % 2 else ()

@@ -6,12 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 
 from rlviz import Timeline
 from rlviz.demo import write
@@ -163,9 +160,11 @@ def test_loading_twice_and_unloading_leave_one_and_none(shell: InteractiveShell)
 
 
 def executed(*cells: str) -> Any:
+    nbformat = pytest.importorskip("nbformat", reason="the package nbformat is not installed")
+    nbclient = pytest.importorskip("nbclient", reason="the package nbclient is not installed")
     made = [nbformat.v4.new_code_cell(cell) for cell in cells]
     notebook: Any = nbformat.v4.new_notebook(cells=made)
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     return notebook
 
 
@@ -181,6 +180,7 @@ def test_an_executed_notebook_shows_it_once_with_a_figure_for_readers(runs: Path
 
 @pytest.mark.slow
 def test_an_executed_notebook_fails_where_it_cannot_be_shown() -> None:
-    with pytest.raises(CellExecutionError) as caught:
+    exceptions = pytest.importorskip("nbclient.exceptions", reason="nbclient is not installed")
+    with pytest.raises(exceptions.CellExecutionError) as caught:
         executed("%load_ext rlviz", "%rlviz nowhere")
     assert "no such file or folder" in str(caught.value)
