@@ -53,7 +53,8 @@ def write_hostile(folder: Path) -> Path:
                 start = 1_000_000 * (1 + 50 * place)
                 export.domain(place + 1, name)
                 export.thread(1000 + place, name)
-                export.kernel(start, start + 20_000_000, name, short=name)
+                launched = export.kernel(start, start + 20_000_000, name, short=name)
+                export.runtime(start - 1_000_000, start, name, correlation=launched)
                 where = {"domain": place + 1, "tid": 1000 + place}
                 export.push_pop(start, start + 40_000_000, name, **where)
                 export.push_pop(start + 1_000_000, start + 30_000_000, name, tid=pid)

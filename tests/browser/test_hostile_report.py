@@ -33,7 +33,7 @@ _WATCH = f"""
 def chart(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     folder = tmp_path_factory.mktemp("hostile")
     timeline = Timeline(rlviz.load(write_hostile(folder)))
-    text = timeline.save(folder / "saved.html").read_text("utf-8")
+    text = timeline.save(folder / "saved.html", expand=[0, 1]).read_text("utf-8")
     with watched_page(browser, folder / "page.html", text, scripts=(_WATCH,)) as opened:
         yield opened
 
@@ -47,7 +47,7 @@ def _nothing_ran(chart: Page) -> Iterator[None]:
     assert root.get_attribute("data-violation") is None
     # only what the lens itself makes
     assert chart.locator("img, iframe, object, embed, base, form, link, a[href]").count() == 0
-    assert chart.locator("script").count() == 5
+    assert chart.locator("script").count() == 6  # one more for the threads of rows
 
 
 def test_hovering_over_every_name_shows_text(chart: Page) -> None:
@@ -67,6 +67,30 @@ def test_hovering_over_every_name_shows_text(chart: Page) -> None:
     assert any("onerror=" in text for text in told)
     assert any("1,000,000 characters" in text for text in told)
     assert any("⟨U+202E⟩" in text for text in told)
+
+
+def test_threads_ranges_and_calls_of_expanded_rows_are_text(chart: Page) -> None:
+    labels = chart.locator(".rlviz-threads").inner_text()
+    assert "onerror=" in labels
+    told = []
+    for lane in lens(chart, "lens.threads.painter.lanes"):
+        at = chart.evaluate(
+            """({ top, bottom }) => {
+              const lens = document.querySelector('.rlviz').rlviz;
+              const box = lens.view.el.getBoundingClientRect();
+              const { left, top: first, bottom: last, width } = lens.frame;
+              const y = box.top + first + ((top + bottom) / 2 / lens.facts.height) * (last - first);
+              return { left: box.left + left, width, y };
+            }""",
+            lane,
+        )
+        for share in range(1, 40, 2):
+            chart.mouse.move(at["left"] + at["width"] * share / 40, at["y"])
+            settle(chart)
+            tip = chart.locator(".rlviz-tip")
+            if tip.is_visible():
+                told.append(tip.inner_text())
+    assert any("</script><script>" in text for text in told)
 
 
 def test_labels_of_rows_and_their_tips_are_text(chart: Page) -> None:
