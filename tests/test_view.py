@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rlviz
 from rlviz.demo import write
-from rlviz.levels import made, track
+from rlviz.levels import made, query, track
 from rlviz.levels.groups import Groups
 from rlviz.levels.query import MARKS, Strip, ZoomableRun, strips_of
 from rlviz.levels.tally import NOTHING
@@ -120,9 +120,10 @@ def _short_strides() -> Iterator[None]:
     st.integers(-50, 900),
     st.integers(1, 600),
     st.integers(1, 90),
+    st.sampled_from([3, 1_000]),
 )
 def test_any_window_of_any_track_equals_a_sweep(
-    drawn: list[tuple[int, int]], at: int, span: int, width_px: int
+    drawn: list[tuple[int, int]], at: int, span: int, width_px: int, most: int
 ) -> None:
     table = np.array(sorted(drawn), np.int64)
     start, end = table[:, 0], table[:, 0] + table[:, 1]
@@ -132,7 +133,11 @@ def test_any_window_of_any_track_equals_a_sweep(
     groups = Groups((), none, none, (0,))
     own = Track.of(0, start, end, name, code, groups)
     later = Track.of(1, start + 7, end + 7, name, code, groups)
-    both = strips_of([own, later], at, at + span, max(span // width_px, 1))
+    pixel_ns = max(span // width_px, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query, "_MOST_FRESH", most)
+        both = strips_of([own, later], at, at + span, pixel_ns)
+    assert all(strip.width_ns <= (2 if most == 3 else 1) * pixel_ns for strip in both)
     for strip, its in zip(both, (own, later), strict=True):
         check_strip(strip, its)
     reaches = ((start >= at) & (start < at + span)) | ((start < at) & (end > at))

@@ -40,6 +40,8 @@ MARKS = 10_000
 
 # With fewer events, threads cost more than they give.
 _MANY = 40_000
+# So many are summed up anew for a view within some milliseconds.
+_MOST_FRESH = 100_000
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class ZoomableRun(Run):
         start_ns, end_ns : int
             The window on the run's clock.
         width_px : int
-            Pixels that it takes: buckets are as wide as one, or half of one.
+            Pixels that it takes: buckets are as wide as one, or half of one; just below the finest
+            level, where events are many, up to two.
         rows : collection of int, optional
             Rows of the chart; default all.
         facet : {"code", "kind", "group"}
@@ -172,23 +175,34 @@ def strips_of(
     start_ns, end_ns : int
         The window.
     pixel_ns : int
-        Buckets have the greatest power of two that is not above.
+        Buckets have the greatest power of two that is not above; where too many events would have
+        to be summed up for it, that of the finest level, up to twice as much.
     facet : {"code", "kind", "group"}
         What they tell of what dominates them.
     """
     found: dict[int, Strip] = {}
     below = []
     for track in tracks:
-        held = track.held_buckets(start_ns, end_ns, pixel_ns)
-        if held is None:
+        if track.finest_ns > pixel_ns:
             below.append(track)
-            continue
-        left = held.first * held.width_ns
-        columns = held.busy_ns, held.count, getattr(held, facet)
-        found[track.row] = Strip(track.row, left, held.width_ns, *columns)
+        else:
+            found[track.row] = _held(track, start_ns, end_ns, pixel_ns, facet)
+    if sum(track.count(start_ns, end_ns) for track in below) > _MOST_FRESH:
+        # Buckets of two pixels, where those of one would take too long.
+        near = [track for track in below if track.finest_ns <= 2 * pixel_ns]
+        found |= {track.row: _held(track, start_ns, end_ns, 2 * pixel_ns, facet) for track in near}
+        below = [track for track in below if track.row not in found]
     if below:
         found |= {strip.row: strip for strip in _fresh(below, start_ns, end_ns, pixel_ns, facet)}
     return tuple(found[track.row] for track in tracks)
+
+
+def _held(track: Track, start_ns: int, end_ns: int, width_ns: int, facet: Facet) -> Strip:
+    """Give the buckets of a level."""
+    held = track.held_buckets(start_ns, end_ns, width_ns)
+    assert held is not None
+    columns = held.busy_ns, held.count, getattr(held, facet)
+    return Strip(track.row, held.first * held.width_ns, held.width_ns, *columns)
 
 
 def _fresh(

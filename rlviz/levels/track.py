@@ -122,6 +122,12 @@ class Track:
         """Busy time of any window."""
         return Coverage.of(*self.busy)
 
+    @property
+    def finest_ns(self) -> int:
+        """Width of the buckets of the finest level; without any, no window is wide enough."""
+        levels = self.pyramid.levels
+        return levels[0].width_ns if levels else 1 << 62
+
     def count(self, start_ns: int, end_ns: int) -> int:
         """Count the events that may reach into a window: no fewer than do."""
         first, last = self._between(start_ns, end_ns)
