@@ -214,9 +214,11 @@ def serve() -> None:
     # Whatever else is printed must not get between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
+    stores: dict[str, Store] = {}
     for line in sys.stdin:
         job = json.loads(line)
-        store = Store(Path(job["store"]))
+        # One a folder: it knows how much room there is.
+        store = stores.setdefault(job["store"], Store(Path(job["store"])))
         answer: dict[str, Any] = {}
         try:
             if "read" in job:

@@ -46,6 +46,7 @@ _WORTH_MAPPING = 1 << 18
 _ABANDONED_S = 24 * 3600.0
 _MOST_BYTES = 20 << 30
 _DISK_SHARE = 0.25
+_WRITERS = 16
 NOT_UNDERSTOOD = (
     OSError,
     ValueError,
@@ -137,6 +138,8 @@ class Store:
         self.folder: Path = folder if folder is not None else cache_folder() / "store"
         self._most_bytes = most_bytes
         self._told = False
+        # Bytes that may be written before all entries are counted again; None: never counted.
+        self._uncounted: int | None = None
 
     def get(self, key: str) -> Entry | None:
         """Open an entry; None when it is absent or damaged, and then it is removed."""
@@ -179,12 +182,15 @@ class Store:
         Where another process was faster, its entry is taken.
         """
         unfinished: Path | None = None
+        size = 0
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._sweep()
+            if self._uncounted is None:
+                self._sweep()
             prefix = f"{_UNFINISHED}{_host()}-{os.getpid()}-"
             unfinished = Path(tempfile.mkdtemp(prefix=prefix, dir=self.folder))
             _write(unfinished, frames, facts)
+            size = _size(unfinished)
             # Renaming a folder fails where one is that is not empty: the first one stays.
             with suppress(FileExistsError, PermissionError):
                 unfinished.rename(self.folder / key)
@@ -197,7 +203,7 @@ class Store:
         finally:
             if unfinished is not None and unfinished.exists():
                 shutil.rmtree(unfinished, ignore_errors=True)
-        self._bound(key)
+        self._bound(key, size)
         return self.get(key)
 
     def info(self) -> StoreInfo:
@@ -233,17 +239,24 @@ class Store:
                 continue
             with suppress(OSError):  # somebody may remove it meanwhile
                 used = (folder / _FACTS).stat().st_mtime
-                yield folder, sum(file.stat().st_size for file in folder.iterdir()), used
+                yield folder, _size(folder), used
 
-    def _bound(self, key: str) -> None:
+    def _bound(self, key: str, written: int) -> None:
+        if self._uncounted is not None and written <= self._uncounted:
+            self._uncounted -= written
+            return
         entries = sorted(self._entries(), key=lambda entry: entry[2])
-        too_much = sum(size for _, size, _ in entries) - self._most()
+        most = self._most()
+        total = sum(size for _, size, _ in entries)
         for folder, size, _ in entries:
-            if too_much <= 0:
-                return
+            if total <= most:
+                break
             if folder.name != key:
                 self._remove(folder)
-                too_much -= size
+                total -= size
+        # To count takes as long as there are entries: not for each of a thousand small ones. Others
+        # write as well, so that not all the room that is left is this one's.
+        self._uncounted = max(0, most - total) // _WRITERS
 
     def _remove(self, folder: Path) -> None:
         # Out of sight at once: nobody opens an entry of which half is gone.
@@ -298,6 +311,10 @@ def _append(file: BinaryIO, column: pl.Series) -> tuple[str, int, int]:
     first = file.tell()
     file.write(values.data)
     return values.dtype.str, first, len(values)
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 def _arrow(frame: str) -> str:
