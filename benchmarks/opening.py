@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,12 +27,23 @@ import numpy as np
 
 from benchmarks.export import SCAN, machine
 from benchmarks.reports import write_run
-from rlviz.reports.pages import NotPlain
 
 _WINDOWS = 200
 _WIDTH_PX = 2_000
 _POLL_S = 0.05
 _MODES = ("first", "again", "stdlib", "queries", "page")
+
+
+# What a machine does where the column reader refuses a file.
+_SQL_ALONE = """
+from rlviz.reports import btree
+from rlviz.reports.pages import NotPlain
+
+def refused(*_):
+    raise NotPlain
+
+btree.opened_table = refused
+"""
 
 
 class Opened(NamedTuple):
@@ -55,6 +65,12 @@ def opened(folder: Path, store: Path, mode: str) -> Opened:
     """Open a run in a process of its own, and watch the memory of it and its children."""
     command = [sys.executable, "-m", "benchmarks.opening", "--in-process", mode, str(folder)]
     environment = {**os.environ, "RLVIZ_CACHE_DIR": str(store)}
+    if mode == "stdlib":
+        # Imported by every process at its start, also by those that read.
+        hook = store.with_name("hook")
+        hook.mkdir(exist_ok=True)
+        (hook / "sitecustomize.py").write_text(_SQL_ALONE)
+        environment["PYTHONPATH"] = os.pathsep.join([str(hook), os.environ.get("PYTHONPATH", "")])
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as child:
         peak = 0.0
         while child.poll() is None:
@@ -71,20 +87,14 @@ def in_process(mode: str, folder: str) -> dict[str, Any]:
     """Open a run, from the call to a chart that zooms; imports are told by themselves."""
     begin = time.perf_counter()
     import rlviz
-    from rlviz.reports import btree
     from rlviz.view.asked import window_asked
     from rlviz.view.detail import Detail
     from rlviz.view.payload import notebook_payload
     from rlviz.view.timeline import Timeline
 
-    if mode == "stdlib":
-        # What a machine does where the column reader refuses a file.
-        vars(btree)["opened_table"] = _refused
     _ = rlviz.load  # what it needs is imported when it is named
     imports, begin = time.perf_counter() - begin, time.perf_counter()
-    # In this process, for others would read with the column reader.
-    executor = ThreadPoolExecutor(1) if mode == "stdlib" else None
-    run = rlviz.load(folder, cache=mode != "page", executor=executor)
+    run = rlviz.load(folder, cache=mode != "page")
     timeline = Timeline(run)
     drawn = notebook_payload(run, timeline.scene)
     first, last = timeline.window
@@ -99,10 +109,6 @@ def in_process(mode: str, folder: str) -> dict[str, Any]:
         told["page_mb"] = page.stat().st_size / 1e6
         page.unlink()
     return told
-
-
-def _refused(*_: object) -> Any:  # noqa: ANN401
-    raise NotPlain
 
 
 def _queries(run: Any) -> list[float]:  # noqa: ANN401
