@@ -93,7 +93,7 @@ def test_the_controls_of_a_notebook_and_its_chart_follow_each_other(open_noteboo
     eventually(page, lambda: lens(page, "lens.controls.choices.color_by"), "kernel")
     settle(page)
     assert pixel(page, *middle(page, 0, 5.0, 0, 0.9)) == rgb(KERNELS[0])
-    page.get_by_role("button", name="policy").click()
+    page.get_by_role("button", name="policy", exact=True).click()
     eventually(page, lambda: page.locator(".rlviz-veil").count(), 4)
 
     # a finding goes to its place, and the kernel hears of it
