@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 import rlviz
 from rlviz.demo import write
@@ -188,10 +189,10 @@ def test_escape_takes_back_the_measurement_before_the_table(chart: Page) -> None
     chart.mouse.up()
     chart.keyboard.up("Shift")
     chart.keyboard.press("Escape")
-    assert not chart.locator(".rlviz-measure").is_visible()
-    assert table(chart).is_visible()
+    expect(chart.locator(".rlviz-measure")).to_be_hidden()
+    expect(table(chart)).to_be_visible()
     chart.keyboard.press("Escape")
-    assert not table(chart).is_visible()
+    expect(table(chart)).to_be_hidden()
 
 
 def test_a_drag_or_a_double_click_on_a_range_is_no_question(
