@@ -179,6 +179,7 @@ def test_escape_takes_back_the_measurement_before_the_table(chart: Page) -> None
     chart.locator(".rlviz").focus()
     chart.keyboard.press("k")
     lines(chart)
+    chart.wait_for_timeout(1_000)  # the table comes into sight once no second click can come
     lens(chart, "scrollTo(0, 0)")
     settle(chart)
     first, last = (place(chart, start + (end - start) * share, 0) for share in (0.4, 0.5))
