@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from rlviz.reports.gpu_rows import GRAPH, KERNEL, MEMCPY, MEMSET
-from rlviz.run.gpu_part import Part
+from rlviz.run.gpu_part import GpuPart
 from rlviz.run.intervals import union
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def close(of: set[int], under: int) -> set[int]:
 class Recorded:
     """GPU rows as a run has them."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[GpuPart, ...]
     names: pl.Series
 
 
@@ -104,7 +104,7 @@ def recorded(works: list[tuple[int, str, tuple[int, int]]], parts: int = 1) -> A
             kind = np.array([KINDS[names[c]] for c in code], np.uint8)
             read = pl.DataFrame({"start": start, "end": end, "name": code, "kind": kind})
             recode = np.arange(len(names), dtype=np.int32)
-            made.append(Part(0, lane, None, 0, read, pl.DataFrame(), 0, recode))
+            made.append(GpuPart(0, lane, None, 0, read, pl.DataFrame(), 0, recode))
     return cast("Any", Recorded(tuple(made), pl.Series(names)))
 
 

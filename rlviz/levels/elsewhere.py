@@ -12,7 +12,7 @@ from rlviz.levels.groups import Groups
 from rlviz.levels.made import Context, make_row
 from rlviz.levels.memory import Memory
 from rlviz.levels.tracks import context_of, name_of_row, parts_by_row
-from rlviz.run.gpu_part import Part
+from rlviz.run.gpu_part import GpuPart
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ _PLAN = "plan"
 
 @dataclass(frozen=True)
 class PlannedPart:
-    """Where a part of a row is: as `rlviz.run.events.Part`, whose events are in the store."""
+    """Where a part of a row is: as `rlviz.run.gpu_part.GpuPart`, whose events are in the store."""
 
     row: int
     lane: int
@@ -111,7 +111,7 @@ def make_planned_row(store: Store, memory: str, row: int) -> None:
             events = entry.frame("activity").slice(part.first, part.count)
             recode = plan.recodes[part.recode]
             parts.append(
-                Part(
+                GpuPart(
                     row,
                     part.lane,
                     part.entry,
@@ -125,7 +125,7 @@ def make_planned_row(store: Store, memory: str, row: int) -> None:
     own.keep(name_of_row(row), make_row(parts, plan.context))
 
 
-def _plan(run: ZoomableRun, parts: list[Part]) -> Plan | None:
+def _plan(run: ZoomableRun, parts: list[GpuPart]) -> Plan | None:
     """Say where the parts are; None where one is not in the store."""
     planned: list[PlannedPart] = []
     recodes: dict[int, NDArray[np.int32]] = {}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
@@ -46,7 +46,7 @@ class RowEvents:
     recode: Int32
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> RowEvents:
+    def of(cls, parts: Sequence[GpuPart]) -> RowEvents:
         """Bring the parts of a row together, one at least."""
         if len(parts) == 1:
             part = parts[0]
@@ -88,7 +88,7 @@ class RowEvents:
         return int(np.searchsorted(self.read_start, at_ns - self.offset_ns, side="left"))
 
 
-def order_of(parts: Sequence[Part]) -> Int64 | None:
+def order_of(parts: Sequence[GpuPart]) -> Int64 | None:
     """Tell how to sort the events of several parts by start; None where they are."""
     if len(parts) == 1:
         return None

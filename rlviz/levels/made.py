@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.levels.groups import Groups
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
@@ -117,12 +117,12 @@ MADE = (MadeRow, Activity)
 """The classes that a made row is of."""
 
 
-def make_row(parts: Sequence[Part], context: Context, threads: int = 1) -> MadeRow:
+def make_row(parts: Sequence[GpuPart], context: Context, threads: int = 1) -> MadeRow:
     """Work out a row.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of GpuPart
         Its events, one part at least.
     context : Context
         Of the run.
@@ -191,7 +191,7 @@ def made_of(
     return MadeRow(events.code, codes, _reach(events.end_ns), lanes, together, *_packed(levels))
 
 
-def _codes(part: Part, context: Context) -> UInt8:
+def _codes(part: GpuPart, context: Context) -> UInt8:
     return activity_codes(part, context.phases.get(part.lane, {}), context.communicates)
 
 

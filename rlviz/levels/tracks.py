@@ -13,7 +13,7 @@ from rlviz.levels.track import Track
 from rlviz.processors import processors
 
 if TYPE_CHECKING:
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
     from rlviz.run.run import Run
 
 __all__ = ["context_of", "name_of_row", "parts_by_row", "remembered_groups", "tracks_of"]
@@ -43,9 +43,9 @@ def tracks_of(run: Run) -> dict[int, Track]:
     }
 
 
-def parts_by_row(run: Run) -> dict[int, list[Part]]:
+def parts_by_row(run: Run) -> dict[int, list[GpuPart]]:
     """Sort the parts of a run by row."""
-    parts: dict[int, list[Part]] = {}
+    parts: dict[int, list[GpuPart]] = {}
     for part in run.events.parts:
         parts.setdefault(part.row, []).append(part)
     return dict(sorted(parts.items()))

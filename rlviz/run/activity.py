@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
     from rlviz.run.rules import Rules
 
     Int64 = NDArray[np.int64]
@@ -107,12 +107,12 @@ def activity_of_lanes(events: Events, rules: Rules) -> dict[int, Activity]:
     return activity_of_parts(events.parts, rules.communication.matches(events.names).to_numpy())
 
 
-def activity_of_parts(parts: Sequence[Part], communicates: Flags) -> dict[int, Activity]:
+def activity_of_parts(parts: Sequence[GpuPart], communicates: Flags) -> dict[int, Activity]:
     """Find what lanes did in some parts of the run.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of GpuPart
         The parts.
     communicates : ndarray of bool
         By code of a name: it moves data between GPUs.
@@ -132,5 +132,5 @@ def activity_of_parts(parts: Sequence[Part], communicates: Flags) -> dict[int, A
     return {lane: Activity.together(own) for lane, own in sorted(found.items())}
 
 
-def _only(part: Part, these: Flags) -> Spans:
+def _only(part: GpuPart, these: Flags) -> Spans:
     return part.busy if these.all() else union(part.start_ns[these], part.end_ns[these])

@@ -11,7 +11,7 @@ import polars as pl
 from rlviz.reports.launches import read_launches
 from rlviz.reports.read import read_details
 from rlviz.reports.sums import name_sums
-from rlviz.run.gpu_part import Part
+from rlviz.run.gpu_part import GpuPart
 from rlviz.run.memo import forgets
 from rlviz.run.nesting import clear_levels, depth
 from rlviz.run.projection import project
@@ -41,7 +41,7 @@ class Events:
     ----------
     workers : tuple of int
         Per lane, its worker: lanes of one process share its ranges, which stand on the first.
-    parts : tuple of Part
+    parts : tuple of GpuPart
         The lean GPU rows, a part for each lane and report.
     ranges, marks : polars.DataFrame
         Columns as in the reports, and row, lane, start_ns, end_ns on the run's clock.
@@ -63,7 +63,7 @@ class Events:
         self._places = _Places(workers, lanes)
         self.workers: tuple[int, ...] = tuple(lane.worker for lane in lanes)
         self._recodes = [self._recode(report, report.names) for report in reports]
-        self.parts: tuple[Part, ...] = tuple(
+        self.parts: tuple[GpuPart, ...] = tuple(
             part
             for index, report in enumerate(reports)
             for part in _parts(index, report, self._places, offsets_ns[index], self._recodes[index])
@@ -179,7 +179,7 @@ class Events:
 
 def _parts(
     index: int, report: Report, places: _Places, offset_ns: int, recode: pl.Series
-) -> Iterator[Part]:
+) -> Iterator[GpuPart]:
     if report.activity is None or report.devices is None:
         return
     sums = name_sums(report.activity, report.devices) if report.sums is None else report.sums
@@ -189,7 +189,7 @@ def _parts(
     for place, (row, lane, count) in enumerate(placed.select("row", "lane", "rows").iter_rows()):
         own = report.activity.slice(first, count)
         summed = sums.filter(pl.col("place") == place)
-        yield Part(row, lane, report.entry, first, own, summed, offset_ns, codes)
+        yield GpuPart(row, lane, report.entry, first, own, summed, offset_ns, codes)
         first += count
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Part"]
+__all__ = ["GpuPart"]
 
 T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
-class Part:
+class GpuPart:
     """Lean GPU rows of one lane in one report, by start.
 
     Parameters

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
     from rlviz.run.iteration import Span
     from rlviz.run.iterations import Story
     from rlviz.run.rules import Rules
@@ -189,12 +189,12 @@ def phase_at(spans: Mapping[str, Spans], at: Int64) -> NDArray[np.int16]:
     return result
 
 
-def activity_codes(part: Part, spans: Mapping[str, Spans], communicates: Flags) -> UInt8:
+def activity_codes(part: GpuPart, spans: Mapping[str, Spans], communicates: Flags) -> UInt8:
     """Tell what the GPU events of a lane were for.
 
     Parameters
     ----------
-    part : Part
+    part : GpuPart
         Events of one lane in one report.
     spans : mapping of str to (ndarray, ndarray)
         Phases of the lane, as `phase_spans` gives them.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
     from rlviz.run.iteration import Refit, Span
 
     Int64 = NDArray[np.int64]
@@ -58,7 +58,7 @@ def find_segments(
     return segments
 
 
-def _hull_inside(part: Part, first_ns: int, last_ns: int) -> Span | None:
+def _hull_inside(part: GpuPart, first_ns: int, last_ns: int) -> Span | None:
     """Give first start and last end of what begins in the window."""
     inside = slice(part.begun_before(first_ns), part.begun_before(last_ns))
     if inside.stop <= inside.start:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
     from rlviz.run.iteration import Iteration, Span
     from rlviz.run.rules import Rules
 
@@ -242,7 +242,7 @@ class Stalls:
 
     def __init__(self, events: Events, captured: Mapping[int, Spans]) -> None:
         self._captured = captured
-        self._parts: dict[int, list[Part]] = {}
+        self._parts: dict[int, list[GpuPart]] = {}
         for part in events.parts:
             self._parts.setdefault(part.lane, []).append(part)
         self._reach: dict[int, list[Int64]] = {}
@@ -287,7 +287,7 @@ class Stalls:
         return place >= 0 and last <= int(end[place])
 
 
-def _reach(part: Part, reach: Int64, count: int) -> int:
+def _reach(part: GpuPart, reach: Int64, count: int) -> int:
     """Tell how far the first rows of a part reach, one row at least."""
     whole = count // _STRIDE
     rest = part.ends(slice(whole * _STRIDE, count))

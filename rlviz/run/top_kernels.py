@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
-    from rlviz.run.gpu_part import Part
+    from rlviz.run.gpu_part import GpuPart
 
 __all__ = ["top_kernels"]
 
@@ -72,7 +72,7 @@ def top_kernels(
     )
 
 
-def _sums(part: Part, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
+def _sums(part: GpuPart, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
     """Sum up as ``part.sums`` does, in a window."""
     start, end = part.start_ns, part.end_ns
     inside = np.ones(len(start), np.bool_)
