@@ -14,6 +14,7 @@ from rlviz.cli_cache import cache
 from rlviz.cli_figures import compare, export
 from rlviz.cli_sqlite import to_sqlite
 from rlviz.cli_summary import summary
+from rlviz.run.words import counted
 from rlviz.tables import cell, print_table, table
 from rlviz.terminal import (
     FAILED,
@@ -21,7 +22,6 @@ from rlviz.terminal import (
     Reports,
     Roles,
     Steps,
-    count,
     errors_told,
     load_run,
     on_terminal,
@@ -158,7 +158,7 @@ def demo(
         except ValueError as error:  # options that make no run
             raise typer.BadParameter(str(error)) from None
     size = sum(path.stat().st_size for path in written)
-    tell(f"{count(len(written), 'simulated report')}, {size / 1e6:.0f} MB: {folder}")
+    tell(f"{counted(len(written), 'simulated report')}, {size / 1e6:.0f} MB: {folder}")
     if on_terminal():
         tell(f"Next: rlviz check {folder}; rlviz export {folder} -o timeline.html", err=True)
 
@@ -214,8 +214,8 @@ def _summary(run: Run) -> str:
     from datetime import UTC, datetime
 
     parts = [
-        count(len(run.reports), "report"),
-        count(run.rows["row"].n_unique(), "row"),
+        counted(len(run.reports), "report"),
+        counted(run.rows["row"].n_unique(), "row"),
         *(["simulated"] if run.simulated else []),
     ]
     if run.start_utc_ns is not None:

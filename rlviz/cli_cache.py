@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from rlviz.terminal import count, tell
+from rlviz.run.words import counted
+from rlviz.terminal import tell
 
 __all__ = ["cache"]
 
@@ -24,7 +25,7 @@ def info() -> None:
     told = Store().info()
     tell(written(told.folder))
     size, most = told.size_bytes / _MIB, told.most_bytes / _MIB
-    tell(f"{count(told.entries, 'report')}, {size:.1f} MiB of at most {most:.0f} MiB")
+    tell(f"{counted(told.entries, 'report')}, {size:.1f} MiB of at most {most:.0f} MiB")
 
 
 @cache.command()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlviz.terminal import FAILED, count, errors_told, on_terminal, tell
+from rlviz.run.words import counted
+from rlviz.terminal import FAILED, errors_told, on_terminal, tell
 
 if TYPE_CHECKING:
     from rlviz.reports.find import Found
@@ -58,7 +59,7 @@ def to_sqlite(
         tell("There is no capture (.nsys-rep) in there.", err=True)
         raise typer.Exit(FAILED)
     if not ours and on_terminal():
-        tell(f"Nothing to export; SQLite already: {count(len(found), 'report')}.", err=True)
+        tell(f"Nothing to export; SQLite already: {counted(len(found), 'report')}.", err=True)
     exported = [_exported(one, output) for one in ours]
     if errors or not all(exported):
         raise typer.Exit(FAILED)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlviz.run.words import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,7 +25,6 @@ __all__ = [
     "Reports",
     "Roles",
     "Steps",
-    "count",
     "errors_told",
     "load_run",
     "on_terminal",
@@ -155,13 +156,8 @@ def tell_troubles(runs: Mapping[str, Run]) -> None:
     kinds = ("error", "warning") if on_terminal() else ("error",)
     for name, run in runs.items():
         troubles = run.diagnostics["severity"].to_list()
-        counts = [count(troubles.count(kind), kind) for kind in kinds]
+        counts = [counted(troubles.count(kind), kind) for kind in kinds]
         told = ", ".join(one for one in counts if not one.startswith("0 "))
         if told:
             of_run = f"{name}: " if name else ""
             tell(f"{of_run}{told}: rlviz check tells which.", err=True)
-
-
-def count(number: int, word: str) -> str:
-    """Write a number of things."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

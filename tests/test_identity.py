@@ -61,6 +61,19 @@ def test_device_0_of_eight_workers_is_eight_gpus(tmp_path: Path, listed: str) ->
         assert length(run.busy(row=lane["row"])) == (lane["pid"] - 100 + 1) * MS
 
 
+@pytest.mark.parametrize("visible", ["²", "9" * 5_000, "٣", "", "NoDevFiles,1"])
+def test_visible_devices_that_are_no_numbers_leave_the_gpu_unknown(
+    tmp_path: Path, visible: str
+) -> None:
+    path = tmp_path / "vllm_generation_worker_1:4_7.sqlite"
+    with Export(path, "3.7.2", host="node-²", environment={"CUDA_VISIBLE_DEVICES": visible}) as one:
+        one.gpu("gpu-0", bus(0), number=0, device=None)
+        one.kernel(1 * MS, 2 * MS)
+    run = rlviz.load(tmp_path)
+    assert run.rows["gpu_uuid"].to_list() == [None]
+    assert run.rows["host"].to_list() == ["node-²"]
+
+
 def test_eight_unknown_gpus_are_not_one(tmp_path: Path) -> None:
     for number in range(8):
         path = tmp_path / f"vllm_generation_worker_1:4_{100 + number}.sqlite"

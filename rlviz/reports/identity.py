@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from rlviz.reports.communicators import read_communicators
@@ -54,6 +55,7 @@ SELECT pid, substr(name, 1, instr(name || ' ', ' ') - 1) FROM (
 )
 """
 _THREAD_NAME_EVENT = 39
+_ORDINAL = re.compile(r"[0-9]{1,9}")
 _LATEST_NS = 1 << 62  # in the year 2116; differences of two such times are no overflow
 
 
@@ -234,7 +236,9 @@ def _visible(gpus: dict[int, Gpu], visible: str | None) -> dict[int, Gpu]:
         return gpus
     by_uuid = {gpu.uuid: gpu for gpu in gpus.values()}
     seen = [
-        gpus.get(int(entry)) if entry.isdigit() else by_uuid.get(entry.removeprefix("GPU-"))
+        gpus.get(int(entry))
+        if _ORDINAL.fullmatch(entry)
+        else by_uuid.get(entry.removeprefix("GPU-"))
         for entry in (part.strip() for part in visible.split(","))
     ]
     return {device: gpu for device, gpu in enumerate(seen) if gpu is not None}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rlviz.errors import RlvizError, name_of, written
 from rlviz.reports.find import expanded
+from rlviz.run.words import natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -153,14 +154,9 @@ def _gpus_of(report: Report) -> list[Gpu]:
 
 def _numbered(word: str, names: Iterable[str]) -> dict[str, str]:
     """Give names numbers as people count, with as many digits each."""
-    ordered = sorted(set(names), key=_natural)
+    ordered = sorted(set(names), key=natural_key)
     digits = len(str(len(ordered)))
     return {name: f"{word}-{place:0{digits}}" for place, name in enumerate(ordered, 1)}
-
-
-def _natural(name: str) -> list[tuple[int, int | str]]:
-    parts = re.split(r"([0-9]{1,18})", name)
-    return [(0, int(part)) if part.isdecimal() and part.isascii() else (1, part) for part in parts]
 
 
 def _users(reports: Sequence[Report], failures: Sequence[tuple[str, RlvizError]]) -> set[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.reports.report import Diagnostic
+from rlviz.run.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -239,11 +240,10 @@ def _unconfirmed(
     ]
     if not labels or len(bases) < 2:
         return
-    listed = ", ".join(labels[:_LISTED]) + (", ..." if len(labels) > _LISTED else "")
     message = (
-        f"{listed}: placed by UTC alone, since there are no collectives in common with other "
-        "hosts. Errors of 1 to 10 ms are usual, and numbers of both pools together are wrong by "
-        "that much. To check it, capture NCCL kernels on all hosts (-t cuda,nvtx)."
+        f"{listed(labels)}: placed by UTC alone, since there are no collectives in common with "
+        "other hosts. Errors of 1 to 10 ms are usual, and numbers of both pools together are wrong "
+        "by that much. To check it, capture NCCL kernels on all hosts (-t cuda,nvtx)."
     )
     yield Diagnostic("info", "clock-by-utc", message, count=len(labels))
 

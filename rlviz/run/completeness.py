@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from rlviz.reports.report import Diagnostic
 from rlviz.run.part import EVERYTHING
 from rlviz.run.rules import TRAINING_ROLES
+from rlviz.run.words import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rlviz.reports.report import Report, Severity
     from rlviz.run.hosts import Machine
@@ -22,7 +23,6 @@ __all__ = ["what_is_missing"]
 
 _CAPTURE = re.compile(r"\.(\d{1,9})$")
 _WHOLE = re.compile(r"[0-9]{1,9}")
-_LISTED = 8
 _IN_POOLS = ("generation", *TRAINING_ROLES)
 _CURE = (
     "Workers are often killed before nsys has written: capture with --capture-range-end="
@@ -92,7 +92,7 @@ def _world_size(report: Report) -> int | None:
 def _ranks(role: str, gone: Sequence[int], size: int, severity: Severity) -> Diagnostic:
     ranks = "rank" if len(gone) == 1 else "ranks"
     message = (
-        f"No report of {role} {ranks} {_listed(gone)} of {size}: what happened there is unknown, "
+        f"No report of {role} {ranks} {listed(gone)} of {size}: what happened there is unknown, "
         "there is no row for it, and numbers of the pool are those of the ranks that left a "
         f"report. {_CURE}"
     )
@@ -154,7 +154,7 @@ def _captures(reports: Sequence[Report], workers: Sequence[Worker]) -> Iterator[
             if gone:
                 key = reports[workers[place].reports[0]].key
                 message = (
-                    f"Capture {_listed(gone)} of this {role} worker is missing, which other "
+                    f"Capture {listed(gone)} of this {role} worker is missing, which other "
                     f"{role} workers have: what it did meanwhile is unknown, and is no idle time. "
                     f"{_CURE}"
                 )
@@ -182,22 +182,16 @@ def _unseen(
     """Tell which GPUs of a machine no report has rows of."""
     used = {gpu.uuid for worker in workers for gpu in worker.devices.values()}
     for machine in machines:
-        listed = {
+        there = {
             gpu.uuid: gpu.bus or gpu.uuid
             for index in machine.reports
             for gpu in reports[index].identity.machine_gpus
             if gpu.uuid is not None
         }
-        unseen = sorted(place for uuid, place in listed.items() if uuid not in used)
-        if unseen and len(unseen) < len(listed):
+        unseen = sorted(place for uuid, place in there.items() if uuid not in used)
+        if unseen and len(unseen) < len(there):
             message = (
-                f"GPU {_listed(unseen)} of {machine.label or 'a host'} is in no report: if it took "
+                f"GPU {listed(unseen)} of {machine.label or 'a host'} is in no report: if it took "
                 "part in the run, its worker was not captured, and it is in no number."
             )
             yield Diagnostic("info", "unseen-gpus", message, count=len(unseen))
-
-
-def _listed(items: Iterable[object]) -> str:
-    texts = [str(item) for item in items]
-    more = len(texts) - _LISTED
-    return ", ".join(texts[:_LISTED]) + (f" and {more} more" if more > 0 else "")

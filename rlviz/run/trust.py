@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from rlviz.run.clock_words import length_text, span_text
+from rlviz.run.words import counted, listed
 
 if TYPE_CHECKING:
     from rlviz.run.run import Run
@@ -55,11 +56,11 @@ def trust_line(run: Run) -> str:
     apart = status.count("apart")
     found = run.diagnostics["severity"].to_list()
     words = {"error": "error", "warning": "warning", "info": "note"}
-    counts = [_counted(found.count(one), word) for one, word in words.items() if one in found]
+    counts = [counted(found.count(one), word) for one, word in words.items() if one in found]
     if not {"error", "warning"} & set(found):
         counts.insert(0, "no warnings")
     parts = [
-        _counted(read, "report") if read == len(status) else f"{read} of {len(status)} reports",
+        counted(read, "report") if read == len(status) else f"{read} of {len(status)} reports",
         *([f"{apart} set apart"] if apart else []),
         run.clock.removeprefix("Clock: "),
         *counts,
@@ -123,9 +124,8 @@ def _which(severity: str, reports: list[str | None]) -> str:
     named = list(dict.fromkeys(report for report in reports if report is not None))
     if not named:
         return "all"
-    shown = named if len(named) <= _NAMED[severity] else named[: _NAMED[severity] - 1]
-    more = len(named) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    most = _NAMED[severity]
+    return listed(named, most if len(named) <= most else most - 1)
 
 
 def _clock(report: dict[str, Any]) -> str | None:
@@ -143,7 +143,3 @@ def _residual(report: dict[str, Any]) -> str | None:
 def _window(report: dict[str, Any]) -> str | None:
     start, end = report["window_start_ns"], report["window_end_ns"]
     return None if start is None else f"{start / 1e9:.3f} to {end / 1e9:.3f}"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

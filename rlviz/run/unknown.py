@@ -8,6 +8,7 @@ from rlviz.reports.report import Diagnostic
 from rlviz.run.gpu_time import LOST_GRAPHS
 from rlviz.run.overlap import COLOCATED, NO_GPUS, NOT_CAPTURED
 from rlviz.run.unread import UNREAD
+from rlviz.run.words import counted
 
 if TYPE_CHECKING:
     from rlviz.reports.report import Severity
@@ -77,7 +78,7 @@ def _of_pools(metrics: Metrics) -> list[Diagnostic]:
     outside = sum(overlap.reason == NOT_CAPTURED for overlap in metrics.overlaps)
     if outside:
         message = _OVERLAP + (
-            f"in {_counted(outside, 'iteration')} one of the pools lies outside of its capture "
+            f"in {counted(outside, 'iteration')} one of the pools lies outside of its capture "
             "windows."
         )
         found.append(Diagnostic("info", NOT_CAPTURED, message, count=outside))
@@ -93,7 +94,7 @@ def _of_unread(metrics: Metrics) -> list[Diagnostic]:
         Diagnostic(
             "warning",
             UNREAD,
-            f"{_counted(count, 'report')} of the {pool} pool cannot be used: {alone[pool]}, and "
+            f"{counted(count, 'report')} of the {pool} pool cannot be used: {alone[pool]}, and "
             "overlap, its GPU-second twin and exposed generation, are unknown, not 0. Sums over "
             "GPUs are those of the GPUs that have rows. Copy or export again what cannot be read, "
             "and give offsets= for what is set apart.",
@@ -101,10 +102,6 @@ def _of_unread(metrics: Metrics) -> list[Diagnostic]:
         )
         for pool, count in sorted(metrics.unread.items())
     ]
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _of_gpus(metrics: Metrics) -> list[Diagnostic]:
@@ -126,7 +123,7 @@ def _of_refits(metrics: Metrics) -> list[Diagnostic]:
     if not stalls:
         return []
     message = (
-        f"The stall of {_counted(stalls, 'refit')} on a GPU is unknown: there is no generation "
+        f"The stall of {counted(stalls, 'refit')} on a GPU is unknown: there is no generation "
         "work on both sides inside the capture."
     )
     return [Diagnostic("info", "unknown-stall", message, count=stalls)]
@@ -137,7 +134,7 @@ def _of_training(metrics: Metrics) -> list[Diagnostic]:
     for reason, why in _STRAGGLER.items():
         count = sum(one == reason for one in metrics.training_stragglers)
         if count:
-            where = _counted(count, "iteration")
+            where = counted(count, "iteration")
             message = f"The training straggler is unknown in {where}: {why}."
             found.append(Diagnostic("info", "unknown-straggler", message, count=count))
     return found
@@ -157,7 +154,7 @@ def _of_starts(metrics: Metrics) -> list[Diagnostic]:
     if not rows:
         return []
     message = (
-        f"Work of {_counted(rows, 'GPU')} before the first range is in no phase: ranges that were "
+        f"Work of {counted(rows, 'GPU')} before the first range is in no phase: ranges that were "
         "open when a capture began are in no report, and nothing is idle for the lack of one."
     )
     return [Diagnostic("info", "open-at-start", message, count=rows)]

@@ -12,6 +12,7 @@ import polars as pl
 from rlviz.reports.report import Gpu
 from rlviz.run.engines import ALONE, Place, place_in_engines
 from rlviz.run.rules import POOLS, ROLES, Rules, pool_of
+from rlviz.run.words import natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -228,15 +229,9 @@ def _row_order(
     gpu = worker.devices[device] if device is not None else Gpu()
     role = next(i for i, r in enumerate(ROLES) if r == worker.role)
     rank = worker.rank if worker.rank is not None else 1 << 40
-    host = _natural(worker.host.label or ""), worker.host.number
+    host = natural_key(worker.host.label or ""), worker.host.number
     gpu_order = (gpu.bus or "", worker.pid or 0, device or 0, index)
     return (POOLS.index(pool), host, role, worker.place, rank, *gpu_order)
-
-
-def _natural(text: str) -> tuple[tuple[int, int | str], ...]:
-    """Sort key that puts node-2 before node-10."""
-    parts = re.split(r"(\d+)", text)
-    return tuple((0, int(p)) if p.isdigit() else (1, p) for p in parts if p)
 
 
 def _numbers(

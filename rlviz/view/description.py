@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlviz.view.headline import counted
+from rlviz.run.words import counted
 
 if TYPE_CHECKING:
     from rlviz.view.scene import Scene

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rlviz.run.words import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = [
     "busy_of",
     "caption_of",
-    "counted",
     "looked_at_ns",
     "notes_of",
     "seconds_text",
@@ -134,8 +135,3 @@ def seconds_text(time_ns: float) -> str:
     if time_ns >= 10**8:
         return f"{time_ns / 1e9:.2f} s"
     return f"{time_ns / 1e6:.1f} ms" if time_ns >= 10**5 else f"{time_ns / 1e3:.1f} us"
-
-
-def counted(count: int, word: str) -> str:
-    """Write a count with its word: "1 GPU", "8 GPUs"."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

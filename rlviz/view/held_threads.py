@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rlviz.run.words import counted
 from rlviz.view.chosen import chosen_rows
-from rlviz.view.headline import counted
 from rlviz.view.held import DEFAULT_MB
 from rlviz.view.threads import Threads
 

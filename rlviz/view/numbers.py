@@ -11,7 +11,8 @@ from rlviz.run.columns import COLUMNS
 from rlviz.run.gpu_time import LOST_GRAPHS
 from rlviz.run.overlap import COLOCATED, NO_GPUS, NOT_CAPTURED
 from rlviz.run.unread import UNREAD
-from rlviz.view.headline import counted, looked_at_ns, seconds_text
+from rlviz.run.words import counted
+from rlviz.view.headline import looked_at_ns, seconds_text
 from rlviz.view.legible import legible
 
 if TYPE_CHECKING:

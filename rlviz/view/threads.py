@@ -13,9 +13,9 @@ import polars as pl
 
 from rlviz.levels.lanes import LaneTrack, lanes_within
 from rlviz.run.findings.finding import spoken
+from rlviz.run.words import counted
 from rlviz.view.chosen import chosen_rows
 from rlviz.view.figure import limits
-from rlviz.view.headline import counted
 from rlviz.view.legible import legible
 from rlviz.view.palette import CALLS, COLORS
 from rlviz.view.ranges import colors_of_ranges

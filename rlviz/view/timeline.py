@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rlviz.errors import RlvizError
 from rlviz.out.perfetto import write_trace
+from rlviz.run.words import counted
 from rlviz.view import cells
 from rlviz.view.compose import compose
 from rlviz.view.detail import Detail
 from rlviz.view.figure import limits, window
-from rlviz.view.headline import counted
 from rlviz.view.held import DEFAULT_MB, hold
 from rlviz.view.held_threads import hold_threads
 from rlviz.view.page import page

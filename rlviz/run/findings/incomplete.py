@@ -10,6 +10,7 @@ from rlviz.run.findings.finding import Finding
 from rlviz.run.gpu_time import LOST_GRAPHS, NO_GPU_DATA
 from rlviz.run.overlap import NO_GPUS
 from rlviz.run.rules import TRAINING_ROLES
+from rlviz.run.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +118,7 @@ def _without_gpu_rows(run: Run) -> list[_Said]:
         ~pl.col("gpu_data") & ~pl.col("report").list.eval(pl.element().is_in(blind)).list.any()
     )
     if len(hidden):
-        who = _named(hidden["label"].to_list())
+        who = listed(hidden["label"].to_list(), _MOST_NAMES)
         text = f"No GPU rows of {who}, though others in the report have some: their busy and idle "
         row = hidden["row"][0] if len(hidden) == 1 else None
         said.append((f"{text}time are unknown.", row))
@@ -128,7 +129,7 @@ def _without_graphs(run: Run) -> list[_Said]:
     lost = [gpu for gpu in run.metrics.gpus if gpu.unknown == LOST_GRAPHS]
     if not lost:
         return []
-    who = _named([" ".join(gpu.label.split()) for gpu in lost])
+    who = listed([" ".join(gpu.label.split()) for gpu in lost], _MOST_NAMES)
     text = (
         f"CUDA graphs of {who} left no rows: busy and idle time there are unknown, and all numbers "
         "of their pool with them. Capture with --cuda-graph-trace=node."
@@ -179,13 +180,7 @@ def _row_of(run: Run, reports: Sequence[str]) -> int | None:
 def _reports(keys: Sequence[str], which: str = "Each of ") -> str:
     if len(keys) == 1:
         return f"Report {keys[0]}" if which else f"report {keys[0]}"
-    return f"{which}{len(keys)} reports ({_named(keys)})"
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    shown = ", ".join(names[:_MOST_NAMES])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{which}{len(keys)} reports ({listed(keys, _MOST_NAMES)})"
 
 
 def _hull(run: Run) -> tuple[int | None, int | None]:
