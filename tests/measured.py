@@ -85,12 +85,12 @@ class Measured:
 
     def by_gpu(self) -> dict[tuple[int, int], dict[str, Any]]:
         """Lines of the summary by iteration and row."""
-        frame, _ = summary_by_gpu(self.metrics)
+        frame = summary_by_gpu(self.metrics)
         return {(line["iteration"], line["row"]): line for line in frame.to_dicts()}
 
     def by_pool(self) -> dict[tuple[int, str], dict[str, Any]]:
         """Lines of the summary by iteration and pool."""
-        frame, _ = summary(self.metrics)
+        frame = summary(self.metrics)
         return {(line["iteration"], line["pool"]): line for line in frame.to_dicts()}
 
 

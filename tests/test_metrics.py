@@ -16,6 +16,7 @@ from rlviz.run.intervals import clip, total
 from rlviz.run.stragglers import TrainingStraggler
 from rlviz.run.summary import summary, summary_by_gpu
 from rlviz.run.top_kernels import top_kernels
+from rlviz.run.unknown import reasons
 from tests.measured import ASYNC, COLOCATED, measured, metrics_of
 from tests.shared import needs_shared
 
@@ -141,8 +142,6 @@ def test_pools_overlap_as_the_schedule_says(name: str) -> None:
         assert found.reason is None
         assert found.active_ns == known["pool_active_ns"]
         assert found.overlap_ns == overlap["ns"]
-        assert found.share_of("generation") == pytest.approx(overlap["share_of_generation"])
-        assert found.share_of("training") == pytest.approx(overlap["share_of_training"])
         assert found.twin_gpu_gpu_ns == twin["gpu_gpu_ns"]
         assert found.twin_gpu_s == pytest.approx(twin["s"], rel=1e-12)
         assert found.exposed_generation_ns == known["exposed_generation"]["ns"]
@@ -156,7 +155,8 @@ def test_pools_overlap_as_the_schedule_says(name: str) -> None:
 
 @every_colocated_run
 def test_colocated_pools_have_no_overlap_and_the_reason_is_told(name: str) -> None:
-    frame, diagnostics = summary(measured(name).metrics)
+    metrics = measured(name).metrics
+    frame, diagnostics = summary(metrics), reasons(metrics)
     assert set(frame["pool"]) == {"colocated"}
     for column in ("active_ns", "overlap_ns", "overlap_gpu_s", "exposed_generation_ns"):
         assert frame[column].is_null().all()
@@ -168,7 +168,7 @@ def test_the_tail_of_a_segment_is_that_of_the_schedule(name: str) -> None:
     loaded = measured(name)
     known = [iteration["tail"]["ns"] for iteration in loaded.iterations]
     assert list(loaded.metrics.tails_ns) == known
-    frame, _ = summary(loaded.metrics)
+    frame = summary(loaded.metrics)
     assert frame.filter(pool="generation")["tail_ns"].to_list() == known
     assert frame.filter(pool="training")["tail_ns"].is_null().all()
 
@@ -176,8 +176,8 @@ def test_the_tail_of_a_segment_is_that_of_the_schedule(name: str) -> None:
 @every_run
 def test_a_pool_is_the_sum_of_its_gpus_and_its_longest_gap(name: str) -> None:
     loaded = measured(name)
-    frame, _ = summary(loaded.metrics)
-    gpus, _ = summary_by_gpu(loaded.metrics)
+    frame = summary(loaded.metrics)
+    gpus = summary_by_gpu(loaded.metrics)
     own = ("iteration", "pool", "duration_ns", "refit_ns", "straggler_ns")
     summed = [
         c
@@ -222,7 +222,7 @@ def test_a_stall_that_the_capture_cuts_is_unknown_and_said_to_be(name: str) -> N
     loaded = measured(name)
     last = loaded.iterations[-1]["iteration"]
     assert loaded.by_pool()[last, "colocated"]["stall_ns"] is None
-    _, diagnostics = summary(loaded.metrics)
+    diagnostics = reasons(loaded.metrics)
     gpus = len(loaded.answer["gpus"])
     assert [d.count for d in diagnostics if d.kind == "unknown-stall"] == [gpus]
 
@@ -272,19 +272,18 @@ def test_iterations_that_are_found_give_the_numbers_of_those_that_are_known(name
     story = loaded.run.story
     found = metrics_of(loaded.run, story.iterations, story.refits)
     for frame_of in (summary, summary_by_gpu):
-        known_frame, known_reasons = frame_of(loaded.metrics)
+        known_frame = frame_of(loaded.metrics)
         # What training lanes sent is found, and not among the known answers.
         drop = ["refit_ns"] if frame_of is summary_by_gpu else []
-        frame, reasons = frame_of(found)
-        assert_frame_equal(frame.drop(drop), known_frame.drop(drop))
-        assert reasons == known_reasons
+        assert_frame_equal(frame_of(found).drop(drop), known_frame.drop(drop))
+    assert reasons(found) == reasons(loaded.metrics)
 
 
 @every_run
 def test_frames_have_the_documented_columns(name: str) -> None:
     metrics = measured(name).metrics
-    assert dict(summary(metrics)[0].schema) == schema("summary")
-    assert dict(summary_by_gpu(metrics)[0].schema) == schema("summary_by_gpu")
+    assert dict(summary(metrics).schema) == schema("summary")
+    assert dict(summary_by_gpu(metrics).schema) == schema("summary_by_gpu")
 
 
 def test_the_summary_has_the_columns_that_were_promised() -> None:

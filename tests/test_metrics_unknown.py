@@ -12,6 +12,7 @@ from rlviz.run.columns import schema
 from rlviz.run.gpu_time import NUMBERS
 from rlviz.run.iteration import Iteration
 from rlviz.run.summary import summary, summary_by_gpu
+from rlviz.run.unknown import reasons
 from tests.exports import UTC_NS, Export
 from tests.measured import measured, metrics_of
 
@@ -47,7 +48,8 @@ def worker(path: Path, pid: int, *, kernels: bool = True, **settings: Any) -> No
 
 def test_gpus_whose_graphs_left_no_rows_have_no_busy_time_and_nor_has_their_pool() -> None:
     loaded = measured("demo_lost")
-    frame, diagnostics = summary(loaded.metrics)
+    metrics = loaded.metrics
+    frame, diagnostics = summary(metrics), reasons(metrics)
     lost = frame.filter(pool="generation")
     null = [c for c in frame.columns if lost[c].is_null().all()]
     known = {"iteration", "pool", "gpus", "duration_ns", "refit_ns", "partial"}
@@ -78,7 +80,8 @@ def test_gpus_whose_graphs_left_no_rows_are_listed_without_numbers_and_without_g
 
 
 def test_a_missing_rank_leaves_a_training_straggler_unknown_and_said_to_be() -> None:
-    frame, diagnostics = summary(measured("demo_missing").metrics)
+    metrics = measured("demo_missing").metrics
+    frame, diagnostics = summary(metrics), reasons(metrics)
     training = frame.filter(pool="training")
     assert set(training["gpus"]) == {1}
     assert training["straggler_ns"].is_null().all()
@@ -92,7 +95,8 @@ def test_without_reports_of_a_pool_overlap_is_unknown_and_not_0(left_out: str) -
     run = measured("demo").run
     kept = run.reports.filter(pl.col("role") != left_out)["path"].to_list()
     rest = rlviz.load(kept)
-    frame, diagnostics = summary(whole(rest, last_ns=20_000 * MS))
+    metrics = whole(rest, last_ns=20_000 * MS)
+    frame, diagnostics = summary(metrics), reasons(metrics)
     there, missing = ("generation", "training")[:: 1 if left_out == "policy" else -1]
     assert set(frame["pool"]) == {there}
     assert all(frame[column].is_null().all() for column in OF_BOTH)
@@ -106,13 +110,13 @@ def test_a_worker_without_gpu_rows_is_no_gpu_and_has_no_idle_time(tmp_path: Path
     worker(tmp_path / "dtensor_policy_worker_3.sqlite", 3, kernels=False)
     run = rlviz.load(tmp_path)
     metrics = whole(run)
-    frame, diagnostics = summary(metrics)
+    frame, diagnostics = summary(metrics), reasons(metrics)
     generation, training = frame.to_dicts()
     assert (generation["gpus"], generation["busy_ns"]) == (1, 100 * MS)
     assert (training["gpus"], training["busy_ns"], training["active_ns"]) == (0, None, None)
     assert generation["overlap_ns"] is None
     assert "no-training-gpus" in kinds(diagnostics)
-    of_gpus, _ = summary_by_gpu(metrics)
+    of_gpus = summary_by_gpu(metrics)
     blind = of_gpus.filter(pl.col("captured_ns").is_null())
     assert len(blind) == 2
     assert all(blind[column].is_null().all() for column in (*NUMBERS, "longest_gap_ns"))
@@ -129,7 +133,8 @@ def test_a_capture_without_gpu_rows_is_no_idle_time_of_its_gpu(tmp_path: Path) -
 def test_a_pool_that_is_not_captured_in_an_iteration_has_no_numbers_there(tmp_path: Path) -> None:
     worker(tmp_path / "vllm_generation_worker_1.sqlite", 1)
     worker(tmp_path / "dtensor_policy_worker_2.sqlite", 2, utc_ns=LATER_UTC_NS)
-    frame, diagnostics = summary(whole(rlviz.load(tmp_path)))
+    metrics = whole(rlviz.load(tmp_path))
+    frame, diagnostics = summary(metrics), reasons(metrics)
     generation, training = frame.to_dicts()
     assert generation["active_ns"] == 100 * MS
     assert (training["gpus"], training["busy_ns"], training["active_ns"]) == (0, None, None)
@@ -140,7 +145,7 @@ def test_a_pool_that_is_not_captured_in_an_iteration_has_no_numbers_there(tmp_pa
 def test_without_refit_training_or_segment_their_numbers_are_null(tmp_path: Path) -> None:
     worker(tmp_path / "vllm_generation_worker_1.sqlite", 1)
     worker(tmp_path / "dtensor_policy_worker_2.sqlite", 2)
-    frame, _ = summary(whole(rlviz.load(tmp_path)))
+    frame = summary(whole(rlviz.load(tmp_path)))
     for column in ("refit_ns", "stall_ns", "straggler_ns", "straggler_row", "tail_ns"):
         assert frame[column].is_null().all()
     assert frame["overlap_ns"].to_list() == [100 * MS] * 2
@@ -150,8 +155,9 @@ def test_a_run_without_iterations_has_empty_frames_and_all_its_gaps(tmp_path: Pa
     worker(tmp_path / "vllm_generation_worker_1.sqlite", 1)
     metrics = metrics_of(rlviz.load(tmp_path), [], [])
     for frame_of, name in ((summary, "summary"), (summary_by_gpu, "summary_by_gpu")):
-        frame, diagnostics = frame_of(metrics)
-        assert (frame.is_empty(), dict(frame.schema), diagnostics) == (True, schema(name), [])
+        frame = frame_of(metrics)
+        assert (frame.is_empty(), dict(frame.schema)) == (True, schema(name))
+    assert reasons(metrics) == []
     gaps = metrics.gaps()
     assert gaps["iteration"].is_null().all()
     assert gaps.select("start_ns", "end_ns", "gap_ns", "class").rows() == [
@@ -163,7 +169,7 @@ def test_a_run_without_iterations_has_empty_frames_and_all_its_gaps(tmp_path: Pa
 def test_a_run_without_gpus_has_frames_without_numbers(tmp_path: Path) -> None:
     worker(tmp_path / "vllm_generation_worker_1.sqlite", 1, kernels=False)
     metrics = whole(rlviz.load(tmp_path))
-    frame, _ = summary(metrics)
+    frame = summary(metrics)
     assert frame.select("pool", "gpus", "busy_ns", "active_ns").rows() == [
         ("generation", 0, None, None)
     ]

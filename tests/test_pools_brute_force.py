@@ -93,9 +93,6 @@ def test_active_pools_overlap_and_twin_equal_a_look_at_every_tick(
         for tick in inside - outside
     )
     assert found.twin_gpu_gpu_ns == twin * TICK_NS
-    for name in ("generation", "training"):
-        share = len(both) / len(active[name]) if active[name] else None
-        assert found.share_of(name) == share
 
 
 @quickly

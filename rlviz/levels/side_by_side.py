@@ -9,7 +9,7 @@ import polars as pl
 
 from rlviz.levels.query import ZoomableRun
 from rlviz.run.events import lookup
-from rlviz.run.iterations import Story
+from rlviz.run.story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,12 +19,12 @@ from rlviz.run.events import Events
 from rlviz.run.gpu_time import NO_GPU_DATA
 from rlviz.run.hosts import find_machines, hosts_of
 from rlviz.run.iteration import Iteration, Refit
-from rlviz.run.iterations import Story, tell_story
 from rlviz.run.memo import forgets
 from rlviz.run.part import EVERYTHING
 from rlviz.run.phases import all_phases, marked_ranges
 from rlviz.run.rulebook import shipped_rules
 from rlviz.run.run import Run
+from rlviz.run.story import Story, tell_story
 from rlviz.run.workers import find_lanes, find_workers
 
 if TYPE_CHECKING:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rlviz.run.intervals import intersection, union
+from rlviz.run.intervals import intersection, spans_of, union
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -33,11 +32,7 @@ def windows_of(rows: pl.DataFrame, reports: pl.DataFrame) -> list[Spans]:
     """
     columns = ["report", "window_start_ns", "window_end_ns"]
     windows = {report: window for report, *window in reports.select(columns).iter_rows()}
-    bounds = [
-        np.array([windows[report] for report in own], np.int64).reshape(-1, 2)
-        for own in rows["report"]
-    ]
-    return [(own[:, 0], own[:, 1]) for own in bounds]
+    return [spans_of(windows[report] for report in own) for own in rows["report"]]
 
 
 def captured_by_lane(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, Spans]:

@@ -7,16 +7,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["clip", "intersection", "reaching_into", "subtraction", "total", "union"]
+__all__ = ["clip", "intersection", "reaching_into", "spans_of", "subtraction", "total", "union"]
 
 
 # Up to so many intervals are cut one by one.
 _FEW = 64
+
+
+def spans_of(pairs: Iterable[Sequence[int]]) -> Spans:
+    """Turn pairs of start and end into two columns.
+
+    Examples
+    --------
+    >>> spans_of([(0, 10), (20, 25)])
+    (array([ 0, 20]), array([10, 25]))
+    """
+    table = np.array(list(pairs), np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
 
 
 def union(start: Int64, end: Int64) -> Spans:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-__all__ = ["Boundary", "Iteration", "Refit", "Span"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Boundary", "Iteration", "Refit", "Span", "last_ends"]
 
 Span: TypeAlias = tuple[int, int]
 """Start and end in nanoseconds on the run's clock."""
@@ -83,3 +86,12 @@ class Iteration:
         if not self.segment:
             return None
         return min(s for s, _ in self.segment.values()), max(e for _, e in self.segment.values())
+
+
+def last_ends(spans: Mapping[int, Span], row_of_lane: Sequence[int]) -> dict[int, int]:
+    """Give the last end of each row, of spans by lane such as a segment's or a refit's updates."""
+    ends: dict[int, int] = {}
+    for lane, (_, end) in sorted(spans.items()):
+        row = row_of_lane[lane]
+        ends[row] = max(end, ends.get(row, end))
+    return ends

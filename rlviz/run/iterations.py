@@ -1,116 +1,38 @@
-"""Iterations: the turns of the loop, from refit to refit or from phase to phase."""
+"""Iterations: the turns of the loop, from refit to refit, from phase to phase, or as marked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from rlviz.reports.report import Diagnostic
 from rlviz.run.events import lookup
-from rlviz.run.intervals import intersection, total, union
+from rlviz.run.intervals import spans_of
 from rlviz.run.iteration import Iteration
-from rlviz.run.refits import find_refits
-from rlviz.run.rules import TRAINING_ROLES, Pattern
-from rlviz.run.segments import find_segments
-from rlviz.run.steps import find_steps, number_steps
+from rlviz.run.rules import Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from rlviz.run.events import Events
-    from rlviz.run.iteration import Boundary, Refit, Span
-    from rlviz.run.rules import Rules
+    from rlviz.run.iteration import Boundary, Refit
     from rlviz.run.steps import Step
 
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["Story", "tell_story"]
-
-# Generation that runs beside this much of the training is asynchronous.
-_ASYNC_SHARE = 0.01
+__all__ = ["between_refits", "by_phase", "by_refit", "iteration_at", "marked_by"]
 
 
-@dataclass(frozen=True)
-class Story:
-    """What happened in a run, as far as its reports tell.
-
-    Parameters
-    ----------
-    iterations : tuple of Iteration
-        In their order.
-    refits : tuple of Refit
-        All of them, also those that end no iteration.
-    segments : tuple of (int or None, dict of int to Span)
-        Per segment the step whose weights it used, and by generation lane the hull of its work.
-    diagnostics : tuple of Diagnostic
-        Why there are no iterations, or not the usual ones.
-    """
-
-    iterations: tuple[Iteration, ...] = ()
-    refits: tuple[Refit, ...] = ()
-    segments: tuple[tuple[int | None, dict[int, Span]], ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-
-def tell_story(
-    events: Events,
-    rows: pl.DataFrame,
-    phases: pl.DataFrame,
-    captured: dict[int, Spans],
-    rules: Rules,
-    marker: str | None = None,
-) -> Story:
-    """Find the iterations of a run.
-
-    Parameters
-    ----------
-    events, rows : Events, polars.DataFrame
-        Events and lanes of the run.
-    phases : polars.DataFrame
-        Ranges that mark phases, as of `rlviz.run.phases.marked_ranges`.
-    captured : dict of int to (ndarray, ndarray)
-        Captured spans by lane.
-    rules : Rules
-        What names mean.
-    marker : str, optional
-        Shell pattern of ranges that each mark one iteration; it goes before all else.
-    """
-    if marker is not None:
-        return _marked(events, marker)
-    refits = find_refits(events, rows, phases, rules)
-    training = _captured_by(TRAINING_ROLES, rows, captured)
-    steps = find_steps(rows, phases, refits, training)
-    numbers = number_steps(steps, events, rows, rules)
-    role = lookup(rows["role"], phases["lane"])
-    if not steps:
-        iterations = _between_refits(refits, captured)
-    elif _is_synchronous(rows, phases, refits):
-        iterations = _by_phase(steps, numbers, refits, phases, training)
-    else:
-        own = phases.filter(role.is_in(TRAINING_ROLES))
-        iterations = _by_refit(steps, numbers, refits, own, training)
-    found = tuple(iterations)
-    segments = find_segments(events, rows, refits, captured)
-    return Story(
-        _with_segments(found, refits, segments),
-        tuple(refits),
-        tuple((_weights(i, refits, found), segment) for i, segment in enumerate(segments)),
-        () if found else (_none_found(),),
-    )
-
-
-def _marked(events: Events, marker: str) -> Story:
+def marked_by(events: Events, marker: str) -> list[Iteration]:
+    """Give an iteration for each range that a shell pattern matches; of all lanes together."""
     matches = lookup(Pattern((marker,)).matches(events.names), events.ranges["name"])
     ranges = events.ranges.filter(matches)
     if ranges.is_empty():
-        message = f"No range matches iteration_marker={marker!r}: the whole run is one iteration."
-        return Story(diagnostics=(Diagnostic("warning", "no-iterations", message),))
+        return []
     texts = events.texts(ranges["name"])
     number = texts.str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False)
     if number.null_count():
@@ -124,16 +46,15 @@ def _marked(events: Events, marker: str) -> Story:
     )
     starts, ends = spans["start_ns"].to_list(), spans["end_ns"].to_list()
     stops = [*starts[1:], ends[-1]]
-    iterations = tuple(
+    return [
         Iteration(n, start, max(stop, start), ("marker", "marker"), complete=not cut)
         for n, start, stop, cut in zip(
             spans["number"], starts, stops, spans["truncated"], strict=True
         )
-    )
-    return Story(iterations)
+    ]
 
 
-def _by_refit(
+def by_refit(
     steps: Sequence[Step],
     numbers: Sequence[int],
     refits: Sequence[Refit],
@@ -163,7 +84,7 @@ def _by_refit(
     return found
 
 
-def _by_phase(
+def by_phase(
     steps: Sequence[Step],
     numbers: Sequence[int],
     refits: Sequence[Refit],
@@ -195,7 +116,7 @@ def _by_phase(
     return found
 
 
-def _between_refits(refits: Sequence[Refit], captured: dict[int, Spans]) -> list[Iteration]:
+def between_refits(refits: Sequence[Refit], captured: Mapping[int, Spans]) -> list[Iteration]:
     """Without training to see, from refit to refit, counted from 1."""
     if not refits:
         return []
@@ -215,25 +136,25 @@ def _between_refits(refits: Sequence[Refit], captured: dict[int, Spans]) -> list
     ]
 
 
-def _is_synchronous(rows: pl.DataFrame, phases: pl.DataFrame, refits: Sequence[Refit]) -> bool:
-    """Tell whether generation and training take turns: nothing of one runs beside the other."""
-    if not refits or (rows["pool"] == "colocated").any():
-        return True
-    generates, trains = (
-        union(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
-        for part in (phases.filter(pl.col("phase") == p) for p in ("generation", "training"))
-    )
-    if not len(generates[0]):
-        return False
-    return total(*intersection(*generates, *trains)) < _ASYNC_SHARE * total(*trains)
+def iteration_at(at: Int64, iterations: Iterable[Iteration]) -> pl.Series:
+    """Give the number of the iteration that each moment lies in; null outside of all.
 
-
-def _captured_by(roles: Sequence[str], rows: pl.DataFrame, captured: dict[int, Spans]) -> Spans:
-    lanes = rows.filter(pl.col("role").is_in(roles))["lane"].to_list()
-    spans = [captured[lane] for lane in lanes]
-    if not spans:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    return union(*(np.concatenate([span[i] for span in spans]) for i in (0, 1)))
+    Parameters
+    ----------
+    at : ndarray of int64, shape (n,)
+        Moments on the run's clock.
+    iterations : iterable of Iteration
+        In their order; windows do not overlap.
+    """
+    known = list(iterations)
+    if not known:
+        return pl.repeat(None, len(at), dtype=pl.Int64, eager=True).alias("iteration")
+    starts, ends = spans_of((one.start_ns, one.end_ns) for one in known)
+    numbers = np.array([one.number for one in known])
+    place = np.searchsorted(starts, at, side="right") - 1
+    inside = (place >= 0) & (at < ends[place])
+    found = pl.select(pl.when(pl.Series(inside)).then(pl.Series(numbers[place])))
+    return found.to_series().alias("iteration")
 
 
 def _end(refit: Refit) -> int:
@@ -284,39 +205,3 @@ def _last_end(phases: pl.DataFrame, step: Step, before: int | None) -> int:
         own = own.filter(start < before)
     ends: list[int] = own["end_ns"].to_list()
     return max([*ends, step.train[1]])
-
-
-def _with_segments(
-    iterations: tuple[Iteration, ...],
-    refits: Sequence[Refit],
-    segments: Sequence[dict[int, Span]],
-) -> tuple[Iteration, ...]:
-    """Give each iteration the segment that its refit ends: it used the weights before it."""
-    told = []
-    for iteration in iterations:
-        if iteration.refit is None or iteration.refit.generation is None:
-            told.append(iteration)
-            continue
-        segment = segments[list(refits).index(iteration.refit)]
-        told.append(replace(iteration, segment=segment, weights=iteration.number - 1))
-    return tuple(told)
-
-
-def _weights(index: int, refits: Sequence[Refit], iterations: Sequence[Iteration]) -> int | None:
-    """Tell the step whose weights segment `index` used: that of the refit before it."""
-    for iteration in iterations:
-        if iteration.refit is None:
-            continue
-        if index < len(refits) and iteration.refit is refits[index]:
-            return iteration.number - 1
-        if index > 0 and iteration.refit is refits[index - 1]:
-            return iteration.number
-    return None
-
-
-def _none_found() -> Diagnostic:
-    message = (
-        "No iterations found: no refit and no training range is known by name. Name the ranges "
-        "that mark one with iteration_marker=, or their names with rules=."
-    )
-    return Diagnostic("warning", "no-iterations", message)

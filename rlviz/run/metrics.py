@@ -10,9 +10,10 @@ import polars as pl
 
 from rlviz.run.capture import captured_by_lane
 from rlviz.run.columns import empty, schema
-from rlviz.run.events import lookup
 from rlviz.run.gaps import CLASSES
 from rlviz.run.gpu_time import GpuTime, gpu_times
+from rlviz.run.intervals import spans_of
+from rlviz.run.iterations import iteration_at
 from rlviz.run.overlap import Overlap, Pools, half_busy
 from rlviz.run.stragglers import (
     GenerationStraggler,
@@ -154,9 +155,7 @@ class Metrics:
     @cached_property
     def windows(self) -> tuple[Int64, Int64]:
         """Starts and ends of the iterations."""
-        limits = [(i.start_ns, i.end_ns) for i in self.iterations]
-        table = np.array(limits, np.int64).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
+        return spans_of((one.start_ns, one.end_ns) for one in self.iterations)
 
     def gaps(self) -> pl.DataFrame:
         """List idle time: pieces of gaps, which edges and limits of iterations cut.
@@ -171,12 +170,7 @@ class Metrics:
         return pl.concat([empty("gaps"), *(self._gaps_of(gpu) for gpu in known)])
 
     def _gaps_of(self, gpu: GpuTime) -> pl.DataFrame:
-        starts, ends = self.windows
-        pieces = gpu.gaps.cut_at(np.union1d(starts, ends))
-        place = np.searchsorted(starts, pieces.start, side="right") - 1
-        inside = (place >= 0) & (pieces.start < np.append(ends, 0)[place])
-        number = pl.Series([i.number for i in self.iterations], dtype=pl.Int64)
-        iteration = pl.select(pl.when(pl.Series(inside)).then(pl.Series(place))).to_series()
+        pieces = gpu.gaps.cut_at(np.union1d(*self.windows))
         other = self.pools.other_active_ns(gpu.pool, *pieces.spans)
         frame = pl.DataFrame(
             {
@@ -185,7 +179,7 @@ class Metrics:
                 "gap_ns": pieces.whole_ns,
                 "class": pl.Series(CLASSES).gather(pieces.classes),
                 "bubble": pieces.bubble,
-                "iteration": lookup(number, iteration),
+                "iteration": iteration_at(pieces.start, self.iterations),
                 "other_active_ns": pl.Series(other, dtype=pl.Int64) if other is not None else None,
             }
         ).with_columns(pl.lit(gpu.row).alias("row"))

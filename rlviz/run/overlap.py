@@ -10,7 +10,7 @@ import numpy as np
 
 from rlviz.processors import processors
 from rlviz.run.gpu_time import LOST_GRAPHS
-from rlviz.run.intervals import clip, intersection, subtraction, total, union
+from rlviz.run.intervals import clip, intersection, spans_of, subtraction, total, union
 from rlviz.run.thresholds import CLOSED_NS
 from rlviz.run.unread import UNREAD
 from rlviz.run.within import closed, how_many, joined, within
@@ -67,11 +67,6 @@ class Overlap:
     exposed_generation_ns: int | None = None
     reason: str | None = None
 
-    def share_of(self, pool: str) -> float | None:
-        """Overlap as a share of a pool's active time; None where that is 0 or unknown."""
-        active = self.active_ns[pool]
-        return self.overlap_ns / active if self.overlap_ns is not None and active else None
-
 
 class Pools:
     """Activity of the generation and the training pool over the whole run.
@@ -99,8 +94,7 @@ class Pools:
         self._gpus = {
             pool: [gpu for gpu in gpus if gpu.pool == pool and gpu.is_gpu] for pool in _OTHER
         }
-        spans = np.array([refit.span for refit in refits], np.int64).reshape(-1, 2)
-        self._refits = union(spans[:, 0], spans[:, 1])
+        self._refits = union(*spans_of(refit.span for refit in refits))
         colocated = any(gpu.pool == "colocated" for gpu in gpus)
         self.reasons: dict[str, str] = {}
         for pool, members in self._gpus.items():

@@ -10,6 +10,7 @@ import polars as pl
 from rlviz.reports.gpu_rows import MEMCPY, MEMSET
 from rlviz.run.events import lookup
 from rlviz.run.intervals import union
+from rlviz.run.iterations import iteration_at
 from rlviz.run.rules import PHASES
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from rlviz.run.events import Events
     from rlviz.run.gpu_part import GpuPart
     from rlviz.run.iteration import Span
-    from rlviz.run.iterations import Story
     from rlviz.run.rules import Rules
+    from rlviz.run.story import Story
 
     Int64 = NDArray[np.int64]
     UInt8 = NDArray[np.uint8]
@@ -112,28 +113,13 @@ def all_phases(ranges: pl.DataFrame, story: Story, rows: pl.DataFrame) -> pl.Dat
     )
     by_range = ranges.with_columns(pl.lit("range").alias("source"))
     both = pl.concat([by_range, by_kernels.select(by_range.columns)])
-    return both.with_columns(_iteration_at(both["start_ns"], story)).sort("row", "lane", "start_ns")
+    return both.with_columns(iteration_at(both["start_ns"].to_numpy(), story.iterations)).sort(
+        "row", "lane", "start_ns"
+    )
 
 
 def _meets(spans: Spans, span: Span) -> bool:
     return bool(((spans[0] < span[1]) & (spans[1] > span[0])).any())
-
-
-def _iteration_at(at: pl.Series, story: Story) -> pl.Series:
-    """Find the iteration that each moment lies in."""
-    iterations = story.iterations
-    if not iterations:
-        return pl.repeat(None, len(at), dtype=pl.Int64, eager=True).alias("iteration")
-    starts = np.array([i.start_ns for i in iterations])
-    ends = np.array([i.end_ns for i in iterations])
-    numbers = np.array([i.number for i in iterations])
-    place = np.searchsorted(starts, at.to_numpy(), side="right") - 1
-    inside = (place >= 0) & (at.to_numpy() < ends[place])
-    return (
-        pl.select(pl.when(pl.Series(inside)).then(pl.Series(numbers[place])))
-        .to_series()
-        .alias("iteration")
-    )
 
 
 def phase_spans(phases: pl.DataFrame, workers: tuple[int, ...]) -> dict[int, dict[str, Spans]]:

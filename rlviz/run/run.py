@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from rlviz.run.activity import Activity
     from rlviz.run.events import Events
-    from rlviz.run.iterations import Story
     from rlviz.run.memo import Memo
     from rlviz.run.rules import Rules
+    from rlviz.run.story import Story
     from rlviz.run.windowed import Rows
 
     Int64 = NDArray[np.int64]
@@ -282,7 +282,7 @@ class Run(WithCpuSide):
             message = f"by={by!r} is none of 'pool' and 'gpu'"
             raise ValueError(message)
         make, name = _SUMMARIES[by]
-        return self.remember(name, (), lambda: make(self.metrics)[0])
+        return self.remember(name, (), lambda: make(self.metrics))
 
     def gaps(
         self, *, row: Rows = None, start_ns: int | None = None, end_ns: int | None = None

@@ -11,6 +11,7 @@ import polars as pl
 from rlviz.reports.gpu_rows import KERNEL
 from rlviz.run.collectives import TOGETHER
 from rlviz.run.intervals import clip
+from rlviz.run.iteration import last_ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,10 +62,7 @@ def generation_straggler(
     iteration: Iteration, row_of_lane: Sequence[int]
 ) -> GenerationStraggler | None:
     """Find the straggler of an iteration's segment; None where no segment is seen."""
-    ends: dict[int, int] = {}
-    for lane, (_, end) in sorted(iteration.segment.items()):
-        row = row_of_lane[lane]
-        ends[row] = max(end, ends.get(row, end))
+    ends = last_ends(iteration.segment, row_of_lane)
     if not ends:
         return None
     first = min(ends.values())

@@ -11,13 +11,11 @@ from rlviz.run.columns import PHASE_COLUMNS, schema
 from rlviz.run.gpu_time import NUMBERS
 from rlviz.run.phase_time import phase_busy
 from rlviz.run.stragglers import TrainingStraggler
-from rlviz.run.unknown import reasons
 from rlviz.run.within import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rlviz.reports.report import Diagnostic
     from rlviz.run.gpu_time import GpuTime
     from rlviz.run.iteration import Iteration, Span
     from rlviz.run.metrics import Metrics
@@ -30,7 +28,7 @@ _Number: TypeAlias = "int | None"
 _Record: TypeAlias = "dict[str, int | float | str | bool | None]"
 
 
-def summary(metrics: Metrics) -> tuple[pl.DataFrame, list[Diagnostic]]:
+def summary(metrics: Metrics) -> pl.DataFrame:
     """Sum up each iteration and pool.
 
     Parameters
@@ -40,10 +38,9 @@ def summary(metrics: Metrics) -> tuple[pl.DataFrame, list[Diagnostic]]:
 
     Returns
     -------
-    frame : polars.DataFrame
-        Columns as ``COLUMNS["summary"]``; by iteration and pool.
-    diagnostics : list of Diagnostic
-        Why numbers are null.
+    polars.DataFrame
+        Columns as ``COLUMNS["summary"]``; by iteration and pool. What is null has its reason in
+        `rlviz.run.unknown.reasons`.
     """
     by_gpu = _gpu_records(metrics)
     records = [
@@ -52,10 +49,10 @@ def summary(metrics: Metrics) -> tuple[pl.DataFrame, list[Diagnostic]]:
         for pool in _POOLS
         if any(gpu.pool == pool for gpu in metrics.gpus)
     ]
-    return pl.DataFrame(records, schema=schema("summary"), orient="row"), reasons(metrics)
+    return pl.DataFrame(records, schema=schema("summary"), orient="row")
 
 
-def summary_by_gpu(metrics: Metrics) -> tuple[pl.DataFrame, list[Diagnostic]]:
+def summary_by_gpu(metrics: Metrics) -> pl.DataFrame:
     """Sum up each iteration and GPU.
 
     Parameters
@@ -65,14 +62,12 @@ def summary_by_gpu(metrics: Metrics) -> tuple[pl.DataFrame, list[Diagnostic]]:
 
     Returns
     -------
-    frame : polars.DataFrame
+    polars.DataFrame
         Columns as ``COLUMNS["summary_by_gpu"]``; by iteration and row of the chart. Workers without
         GPU data that belong to a pool have a row with nulls.
-    diagnostics : list of Diagnostic
-        Why numbers are null.
     """
     records = [record for of_iteration in _gpu_records(metrics) for record in of_iteration]
-    return pl.DataFrame(records, schema=schema("summary_by_gpu"), orient="row"), reasons(metrics)
+    return pl.DataFrame(records, schema=schema("summary_by_gpu"), orient="row")
 
 
 def _gpu_records(metrics: Metrics) -> list[list[_Record]]:

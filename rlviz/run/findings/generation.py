@@ -11,7 +11,8 @@ import polars as pl
 from rlviz.reports.gpu_rows import GRAPH, KERNEL
 from rlviz.run.findings.finding import Finding, percent, spoken
 from rlviz.run.findings.turns import LOST_SHARE, Loss
-from rlviz.run.intervals import clip, union
+from rlviz.run.intervals import clip, spans_of, union
+from rlviz.run.iteration import last_ends
 from rlviz.run.within import joined, within
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ def late_generation(turns: Turns) -> tuple[list[Finding], Spans]:
         else:
             chosen = own
         rest = [one for one in rest if one not in chosen]
-    spans = np.array(waited, np.int64).reshape(-1, 2)
-    return found, union(spans[:, 0], spans[:, 1])
+    return found, union(*spans_of(waited))
 
 
 def _late_ends(turns: Turns) -> list[_Late]:
@@ -105,10 +105,7 @@ def _late_ends(turns: Turns) -> list[_Late]:
         return []
     found = []
     for iteration in turns.iterations:
-        ends: dict[int, int] = {}
-        for lane, (_, end) in sorted(iteration.segment.items()):
-            row = turns.metrics.row_of_lane[lane]
-            ends[row] = max(end, ends.get(row, end))
+        ends = last_ends(iteration.segment, turns.metrics.row_of_lane)
         if len(ends) < 2:
             continue
         last = max(ends, key=lambda row: ends[row])

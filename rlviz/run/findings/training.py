@@ -10,7 +10,7 @@ import numpy as np
 from rlviz.reports.gpu_rows import KERNEL
 from rlviz.run.findings.finding import Finding, spoken
 from rlviz.run.findings.turns import LOST_SHARE, Loss
-from rlviz.run.intervals import subtraction
+from rlviz.run.intervals import spans_of, subtraction
 from rlviz.run.stragglers import TrainingStraggler
 from rlviz.run.within import within
 
@@ -242,8 +242,7 @@ def _finding(kind: Kind, text: str, cost: Cost, row: int | None) -> Finding:
 
 
 def _limits(iterations: Sequence[Iteration]) -> Spans:
-    table = np.array([(i.start_ns, i.end_ns) for i in iterations], np.int64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    return spans_of((one.start_ns, one.end_ns) for one in iterations)
 
 
 def _train(iteration: Iteration) -> Span:

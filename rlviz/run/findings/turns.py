@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rlviz.run.findings.finding import percent, spoken
-from rlviz.run.intervals import clip, subtraction, total, union
+from rlviz.run.intervals import clip, spans_of, subtraction, total, union
 from rlviz.run.overlap import COLOCATED
 from rlviz.run.rules import TRAINING_ROLES
 from rlviz.run.thresholds import CLOSED_NS
@@ -18,6 +16,7 @@ from rlviz.run.within import closed, joined
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from rlviz.run.iteration import Iteration, Span
@@ -141,8 +140,7 @@ class Turns:
     @cached_property
     def refits(self) -> Spans:
         """When a refit was under way."""
-        spans = np.array([r.span for r in self.run.story.refits], np.int64).reshape(-1, 2)
-        return union(spans[:, 0], spans[:, 1])
+        return union(*spans_of(refit.span for refit in self.run.story.refits))
 
     @cached_property
     def generating(self) -> Spans | None:

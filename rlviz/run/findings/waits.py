@@ -8,7 +8,8 @@ import numpy as np
 
 from rlviz.run.findings.finding import Finding, spoken
 from rlviz.run.findings.turns import LOST_SHARE, Loss
-from rlviz.run.intervals import clip, intersection, subtraction, total, union
+from rlviz.run.intervals import clip, intersection, spans_of, subtraction, total, union
+from rlviz.run.iteration import last_ends
 from rlviz.run.overlap import COLOCATED, NOT_CAPTURED
 from rlviz.run.within import joined
 
@@ -53,8 +54,8 @@ def training_waits(turns: Turns, waited: Spans) -> list[Finding]:
     if turns.generating is None or turns.training is None:
         return []
     known = union(*joined([turns.generating, turns.training, turns.refits, waited]))
-    windows = np.array([(i.start_ns, i.end_ns) for i in turns.iterations], np.int64)
-    spans = subtraction(windows[:, 0], windows[:, 1], *known)
+    windows = spans_of((one.start_ns, one.end_ns) for one in turns.iterations)
+    spans = subtraction(*windows, *known)
     losses = _losses(turns, spans)
     cost = turns.cost(losses)
     if cost is None or cost.share < LOST_SHARE:
@@ -140,17 +141,9 @@ def _stalled_ns(turns: Turns, refit: Refit) -> int:
     return length - round(sum(computed) / len(computed)) if computed else length
 
 
-def _ends(turns: Turns, refit: Refit) -> dict[int, int]:
-    ends: dict[int, int] = {}
-    for lane, (_, end) in refit.updates.items():
-        row = turns.metrics.row_of_lane[lane]
-        ends[row] = max(end, ends.get(row, end))
-    return ends
-
-
 def _last_one(turns: Turns, refit: Refit) -> int | None:
     """Find the GPU that has its weights clearly after all others."""
-    ends = _ends(turns, refit)
+    ends = last_ends(refit.updates, turns.metrics.row_of_lane)
     if len(ends) < 2:
         return None
     last = max(ends, key=lambda row: ends[row])
@@ -159,5 +152,5 @@ def _last_one(turns: Turns, refit: Refit) -> int | None:
 
 
 def _behind_ns(turns: Turns, refit: Refit, row: int) -> int:
-    ends = _ends(turns, refit)
+    ends = last_ends(refit.updates, turns.metrics.row_of_lane)
     return ends[row] - max(end for other, end in ends.items() if other != row)
