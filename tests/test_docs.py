@@ -15,7 +15,7 @@ from rlviz import demo, errors
 from rlviz.levels import groups, query, store
 from rlviz.levels.query import ZoomableRun
 from rlviz.run import assemble, clock_words
-from rlviz.view import activity, held, legible, places, ranges, spans
+from rlviz.view import activity, held, legible, leveled_ranges, search, span_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -77,10 +77,10 @@ def test_messages_that_a_page_explains_are_those_of_the_code() -> None:
         ("bars in the first view", f"{activity._BARS_OF_ROW:,} a row"),
         ("events in a view, in a notebook", f"{query.MARKS:,}"),
         ("events in a page", f"{held.DEFAULT_MB:g} MB"),
-        ("places of a search", f"{places._MOST_PLACES:,}"),
-        ("levels of nested ranges and threads on a row", str(ranges._MOST_LEVELS)),
+        ("places of a search", f"{search._MOST_PLACES:,}"),
+        ("levels of nested ranges and threads on a row", str(leveled_ranges._MOST_LEVELS)),
         ("names that colours tell apart", f"the {groups.MOST} "),
-        ("kernels in the table of a range", f"the {spans.MOST_KERNELS} "),
+        ("kernels in the table of a range", f"the {span_sums.MOST_KERNELS} "),
         ("text of one name", str(legible.LONGEST)),
         ("the store", f"{store._MOST_BYTES >> 30} GiB"),
         ("length of a run whose page holds events", f"{(1 << 8 * held._TIME_BYTES) // 86_400e9:g}"),

@@ -14,11 +14,10 @@ from rlviz.view.choices import COLOR_BY, facet_of
 from rlviz.view.coded import coded
 from rlviz.view.figure import limits
 from rlviz.view.legible import legible
-from rlviz.view.matches import Matches, hits
 from rlviz.view.overlays import UNNAMED, PlacedRanges
-from rlviz.view.places import places_of
 from rlviz.view.scene import Overlays
-from rlviz.view.spans import busy_in, kernels_in
+from rlviz.view.search import Matches, hits, places_of
+from rlviz.view.span_sums import busy_in, kernels_in
 from rlviz.view.threads import Threads
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class Detail:
             ``search`` as asked; ``places``, their number and the values of each column as of
             `rlviz.view.coded`.
         columns : list of bytes
-            The columns of `rlviz.view.places.PLACES`, coded, in one.
+            The columns of `rlviz.view.search.PLACES`, coded, in one.
         """
         first, last = limits(self._scene)
         hit = hits([self._ranges.used], self._scene.names, search)
@@ -210,11 +209,11 @@ class Detail:
         return {"search": search, "places": [len(found[0]), values]}, [packed]
 
     def kernels(self, asked: Span) -> dict[str, Any]:
-        """Sum up the kernels of a span, as `rlviz.view.spans.kernels_in`."""
+        """Sum up the kernels of a span, as `rlviz.view.span_sums.kernels_in`."""
         return kernels_in(self._run, asked)
 
     def busy(self, asked: Span) -> dict[str, Any]:
-        """Measure the busy time of rows in a span, as `rlviz.view.spans.busy_in`."""
+        """Measure the busy time of rows in a span, as `rlviz.view.span_sums.busy_in`."""
         return busy_in(self._run, asked)
 
     @cached_property

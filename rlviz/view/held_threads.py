@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlviz.run.words import counted
-from rlviz.view.chosen import chosen_rows
 from rlviz.view.held import DEFAULT_MB
+from rlviz.view.named_rows import named_rows
 from rlviz.view.threads import Threads
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def hold_threads(
     scene : Scene
         Its chart.
     rows : sequence of int or str
-        The rows, as of `rlviz.view.chosen.chosen_rows`.
+        The rows, as of `rlviz.view.named_rows.named_rows`.
     detail : bool or float
         Size that the page may grow by, in MB of 10^6 bytes; True and False: the usual one.
 
@@ -75,7 +75,7 @@ def hold_threads(
     found: dict[str, Any] = {"rows": [], "names": {}}
     size = 0
     left_out = []
-    for row in chosen_rows(scene, rows):
+    for row in named_rows(scene, rows):
         own = threads.of(row.row)
         packed = base64.b64encode(gzip.compress(_packed(own.tracks), mtime=0)).decode()
         used = np.concatenate([np.empty(0, np.int32), *(track.name for track in own.tracks)])

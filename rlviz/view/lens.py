@@ -76,7 +76,7 @@ def lens_js() -> str:
 @cache
 def page_js() -> str:
     """Give the module of a static page: the lens, and what starts it there."""
-    return "\n".join(map(_module, (*MODULES, "tally", "held", "heldlanes", "print", "page")))
+    return "\n".join(map(_module, (*MODULES, "spansums", "held", "heldthreads", "print", "page")))
 
 
 @cache

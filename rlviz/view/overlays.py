@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlviz.view.ranges import heights, leveled_ranges
+from rlviz.view.leveled_ranges import heights, leveled_ranges
 from rlviz.view.scene import Overlays
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rlviz.run.run import Run
-    from rlviz.view.range_levels import Merged
-    from rlviz.view.ranges import LeveledRanges
+    from rlviz.view.leveled_ranges import LeveledRanges
+    from rlviz.view.merged_ranges import Merged
     from rlviz.view.scene import Row
 
     Floats = NDArray[np.float64]

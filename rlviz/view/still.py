@@ -9,7 +9,7 @@ from rlviz.view import still_layout as layout
 from rlviz.view import still_marks as marks
 from rlviz.view import still_strip as strip
 from rlviz.view import still_words as words
-from rlviz.view.chosen import chosen_rows
+from rlviz.view.named_rows import named_rows
 from rlviz.view.palette import SURFACE
 from rlviz.view.still_bubbles import draw_bubbles, place_bubbles
 from rlviz.view.still_canvas import Canvas, pixel_pt, settings
@@ -97,7 +97,7 @@ def still(
             scene,
             format,
             window=checked_window(scene, window),
-            rows=chosen_rows(scene, rows),
+            rows=named_rows(scene, rows),
             width=72 * (width or _WIDTH_IN),
             height=None if height is None else 72 * height,
             theme=theme,

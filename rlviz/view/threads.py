@@ -14,11 +14,11 @@ import polars as pl
 from rlviz.levels.lanes import LaneTrack, lanes_within
 from rlviz.run.findings.finding import spoken
 from rlviz.run.words import counted
-from rlviz.view.chosen import chosen_rows
 from rlviz.view.figure import limits
 from rlviz.view.legible import legible
+from rlviz.view.leveled_ranges import colors_of_ranges
+from rlviz.view.named_rows import named_rows
 from rlviz.view.palette import CALLS, COLORS
-from rlviz.view.ranges import colors_of_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -228,11 +228,11 @@ def _summing(tell: Callable[[int], None] | None) -> Callable[[int], None]:
 
 
 def lanes_of(run: ZoomableRun, scene: Scene, rows: Sequence[int] | str) -> dict[int, RowLanes]:
-    """Give the lanes of the rows that a caller names, as of `rlviz.view.chosen.chosen_rows`."""
+    """Give the lanes of the rows that a caller names, as of `rlviz.view.named_rows.named_rows`."""
     if not len(rows):
         return {}
     threads = Threads(run, scene)
-    return {row.row: threads.of(row.row) for row in chosen_rows(scene, rows)}
+    return {row.row: threads.of(row.row) for row in named_rows(scene, rows)}
 
 
 _LAST = len(COLORS) + len(CALLS) - 1

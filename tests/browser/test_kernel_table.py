@@ -13,7 +13,7 @@ from rlviz.demo import write
 from rlviz.view.asked import Span
 from rlviz.view.detail import Detail
 from rlviz.view.page import page
-from rlviz.view.spans import MOST_KERNELS
+from rlviz.view.span_sums import MOST_KERNELS
 from rlviz.view.timeline import Timeline
 from tests.browser.conftest import settle, watched_page
 from tests.browser.test_static_page import lens, place, window

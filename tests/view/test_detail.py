@@ -15,8 +15,8 @@ from rlviz.view.asked import Bucket, Window
 from rlviz.view.choices import COLOR_BY, coloring, facet_of
 from rlviz.view.detail import LEVELS_BYTES, Detail
 from rlviz.view.held import hold
-from rlviz.view.places import PLACES
 from rlviz.view.scene import Overlays
+from rlviz.view.search import PLACES
 from rlviz.view.timeline import Timeline
 
 if TYPE_CHECKING:

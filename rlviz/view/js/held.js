@@ -1,7 +1,7 @@
 // Detail from what the page itself holds: all events and ranges, as `rlviz.view.held` packs them.
 
 import { OVERLAY_COLUMNS } from "./picture.js";
-import { busyOf, kernelsOf } from "./tally.js";
+import { busyOf, kernelsOf } from "./spansums.js";
 
 const MOST_EVENTS = 10000;
 const MOST_RANGES = 2000;
@@ -301,7 +301,7 @@ function joinHits(track, hit, apart, { top, bottom }, found) {
   }
 }
 
-// Where a searched name is, as `rlviz.view.places` finds it.
+// Where a searched name is, as `rlviz.view.search` finds it.
 function placesOf({ tracks, ranges, levels }, hit, rows, span) {
   const named = [];
   ranges.name.forEach((name, i) => hit(name) && named.push(i));

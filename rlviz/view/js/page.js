@@ -1,7 +1,7 @@
 // A static page: everything lies in it already.
 
 import { answersOf, unpackedOf } from "./held.js";
-import { threadsOf } from "./heldlanes.js";
+import { threadsOf } from "./heldthreads.js";
 import { openLens } from "./lens.js";
 import { printing } from "./print.js";
 import { ambientTheme, paintRoot, watchTheme } from "./theme.js";

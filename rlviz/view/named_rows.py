@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
     from rlviz.view.scene import Row, Scene
 
-__all__ = ["chosen_rows"]
+__all__ = ["named_rows"]
 
 
-def chosen_rows(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...]:
+def named_rows(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...]:
     """Give the rows that a caller names.
 
     Parameters

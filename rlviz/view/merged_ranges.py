@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Int32 = NDArray[np.int32]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Merged", "RangeLevels", "Scale"]
+__all__ = ["Merged", "MergedRanges", "Scale"]
 
 _FINEST_NS = 1 << 10
 _COARSEST_NS = 1 << 42
@@ -146,7 +146,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class RangeLevels:
+class MergedRanges:
     """Ranges merged to several widths, each made of the one below.
 
     Parameters
@@ -164,7 +164,7 @@ class RangeLevels:
     scales: tuple[Scale, ...]
 
     @classmethod
-    def of(cls, level: Int32, start_ns: Int64, end_ns: Int64, truncated: Flags) -> RangeLevels:
+    def of(cls, level: Int32, start_ns: Int64, end_ns: Int64, truncated: Flags) -> MergedRanges:
         """Merge ranges.
 
         Parameters

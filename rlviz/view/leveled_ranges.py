@@ -11,8 +11,8 @@ import polars as pl
 from rlviz.run.events import lookup
 from rlviz.run.nesting import parents
 from rlviz.run.rules import PHASES
+from rlviz.view.merged_ranges import Merged, MergedRanges, Scale
 from rlviz.view.palette import color_code
-from rlviz.view.range_levels import Merged, RangeLevels, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class LeveledRanges:
         Codes; of domain and thread -1 where there is none.
     parent_ns : ndarray of int64
         Length of the range around it; 0 where there is none.
-    levels : RangeLevels
+    levels : MergedRanges
         When they were, merged to several widths.
     """
 
@@ -67,10 +67,10 @@ class LeveledRanges:
     thread: Int32
     color: Int32
     parent_ns: Int64
-    levels: RangeLevels
+    levels: MergedRanges
 
 
-_CLASSES = (LeveledRanges, RangeLevels, Scale, Merged)
+_CLASSES = (LeveledRanges, MergedRanges, Scale, Merged)
 
 
 def leveled_ranges(run: Run) -> LeveledRanges:
@@ -101,7 +101,7 @@ def _made(run: Run) -> LeveledRanges:
         codes("thread_name"),
         codes("color"),
         ranges["parent"].fill_null(0).to_numpy(),
-        RangeLevels.of(own["level"].cast(pl.Int32).to_numpy(), start, end, truncated),
+        MergedRanges.of(own["level"].cast(pl.Int32).to_numpy(), start, end, truncated),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlviz.view.range_levels import RangeLevels
+from rlviz.view.merged_ranges import MergedRanges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def drawn_of(
 ) -> tuple[list[Drawn], list[int], list[int]]:
     """Merge as rlviz does; gives also the longest of each and its length."""
     level, left, right = np.array(ranges, np.int64).reshape(-1, 3).T
-    levels = RangeLevels.of(level.astype(np.int32), left, right, left % 7 == 0)
+    levels = MergedRanges.of(level.astype(np.int32), left, right, left % 7 == 0)
     found, used = levels.within(start, end, width, at_most=1_000)
     assert used == width
     columns = (found.level, found.start_ns, found.end_ns, found.count)
@@ -94,7 +94,7 @@ def test_nothing_of_a_window_is_missing_and_nothing_long_is_merged(
 def test_too_many_ranges_are_merged_to_wider_ones() -> None:
     start = np.arange(10_000, dtype=np.int64) * 5_000
     none = np.zeros(10_000, np.bool_)
-    levels = RangeLevels.of(np.zeros(10_000, np.int32), start, start + 2_000, none)
+    levels = MergedRanges.of(np.zeros(10_000, np.int32), start, start + 2_000, none)
     found, width = levels.within(0, int(start[-1]), 1_000, at_most=500)
     assert len(found) <= 500
     assert width > 1_000

@@ -13,7 +13,7 @@ from rlviz.demo import write
 from rlviz.view.asked import Span
 from rlviz.view.compare_mean import MeanDetail
 from rlviz.view.detail import Detail
-from rlviz.view.spans import MOST_KERNELS
+from rlviz.view.span_sums import MOST_KERNELS
 from rlviz.view.timeline import Timeline
 
 

@@ -1,8 +1,8 @@
-"""Which buckets hold what a reader searches: events whose name holds a text."""
+"""Search: which buckets hold a name that a reader looks for, and where in a run it is."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +15,20 @@ if TYPE_CHECKING:
 
     from rlviz.levels.strip import Strip
     from rlviz.levels.track import Track
+    from rlviz.view.overlays import PlacedRanges
+    from rlviz.view.scene import Row
 
     Int64 = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Matches", "hits"]
+__all__ = ["PLACES", "Matches", "hits", "places_of"]
 
+PLACES = ("left", "right", "top", "bottom", "row", "domain", "shown")
+"""Columns of places; the domain of GPU events is -1, and they are shown."""
+
+_MOST_PLACES = 20_000
+# A pixel of the first view: what is no further apart there is one place.
+_PIXELS = 1_500
 _NONE = np.empty(0, np.int64)
 
 
@@ -82,6 +90,53 @@ def hits(used: Sequence[NDArray[np.int32]], names: Sequence[str], text: str) -> 
     for code in np.flatnonzero(known).tolist():
         known[code] = wanted in legible(names[code]).lower()
     return known
+
+
+def places_of(
+    matches: Matches,
+    ranges: PlacedRanges,
+    hit: NDArray[np.bool_],
+    rows: Sequence[Row],
+    span_ns: int,
+) -> list[NDArray[Any]]:
+    """Find all places of what was searched for.
+
+    Parameters
+    ----------
+    matches : Matches
+        GPU events that were found.
+    ranges : PlacedRanges
+        The ranges.
+    hit : ndarray of bool
+        By code of a name, whether ranges of this name were found.
+    rows : sequence of Row
+        The rows of the chart.
+    span_ns : int
+        Length of the chart: neighbours that share one of its pixels are one place.
+
+    Returns
+    -------
+    list of ndarray, shape (n,)
+        The columns of `PLACES`, times in seconds.
+    """
+    top, bottom = ({row.row: getattr(row, edge) for row in rows} for edge in ("top", "bottom"))
+    apart_ns = max(span_ns // _PIXELS, 1)
+    while True:
+        row, start, end = matches.places(apart_ns)
+        named = ranges.named(hit, apart_ns)
+        if len(row) + len(named["row"]) <= _MOST_PLACES or apart_ns > span_ns:
+            break
+        apart_ns *= 2
+    events = {
+        "left": start / 1e9,
+        "right": end / 1e9,
+        "top": np.array([top[one] for one in row.tolist()], np.float64),
+        "bottom": np.array([bottom[one] for one in row.tolist()], np.float64),
+        "row": row,
+        "domain": np.full(len(row), -1),
+        "shown": np.ones(len(row), np.bool_),
+    }
+    return [np.concatenate((named[name], events[name])) for name in PLACES]
 
 
 def _joined(row: int, start: Int64, end: Int64, apart_ns: int) -> tuple[Int64, Int64, Int64]:

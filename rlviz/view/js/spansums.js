@@ -1,4 +1,4 @@
-// What a span of time sums up to, from the events that a page holds: as `rlviz.view.spans` does.
+// What a span of time sums up to, from the events that a page holds: as `rlviz.view.span_sums` does.
 
 const MOST_KERNELS = 20;
 
