@@ -14,6 +14,7 @@ from rlviz.out.packets import counter_packets, first_packet
 from rlviz.out.tracks import Tracks, flat, nested
 from rlviz.run.capture import captured_by_row
 from rlviz.run.nesting import clear_levels
+from rlviz.run.rules import SUMMED_POOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["write_trace"]
 
 _GPU_WORK: tuple[Detail, ...] = ("kernels", "copies", "graphs")
-_POOLS = ("generation", "training", "colocated")
 _COUNTER_STEPS = 2_000
 
 
@@ -107,7 +107,7 @@ def _write_busy_shares(
         return
     hull = min(s for s, _ in filled), max(e for _, e in filled)
     edges = np.unique(np.linspace(*hull, _COUNTER_STEPS + 1).astype(np.int64))
-    for pool in _POOLS:
+    for pool in SUMMED_POOLS:
         members = [row for row, own in pools.items() if own == pool and row in busy]
         if members and len(edges) > 1:
             worked, seen = (
@@ -127,7 +127,7 @@ def _lane_tracks(run: ZoomableRun, tracks: Tracks) -> dict[int, int]:
     shared = run.rows.group_by("row").len().filter(pl.col("len") > 1)["row"].to_list()
     for one in run.rows.sort("row", "lane").iter_rows(named=True):
         # What is told of a pool as a whole is how busy its GPUs are.
-        unit = "% of GPUs busy" if one["pool"] in _POOLS else None
+        unit = "% of GPUs busy" if one["pool"] in SUMMED_POOLS else None
         pool = tracks.track(("pool", one["pool"]), f"Pool: {one['pool']}", unit=unit)
         host = f" · {one['host']}" if one["host"] is not None else ""
         told = {

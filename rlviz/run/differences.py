@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rlviz.run.columns import COLUMNS, Column
+from rlviz.run.rules import SUMMED_POOLS
 from rlviz.run.unknown import reasons
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ DIFFERENCES: dict[str, Column] = {
 _NO_NUMBERS = ("iteration", "pool", "straggler_row", "partial")
 # Of generation by definition, so training has none to compare.
 _NOT_OF_TRAINING = ("stall_ns", "tail_ns")
-_POOLS = ("generation", "training", "colocated")
 _NO_ITERATION = "no complete iteration"
 
 
@@ -62,7 +62,7 @@ def differences(runs: Mapping[str, Run]) -> pl.DataFrame:
     why = {name: _why(run) for name, run in runs.items()}
     has = {name: set(run.rows["pool"]) for name, run in runs.items()}
     records = []
-    for pool in _POOLS:
+    for pool in SUMMED_POOLS:
         if not any(pool in own for own in has.values()):
             continue
         own = {name: frame.filter(pl.col("pool") == pool) for name, frame in complete.items()}

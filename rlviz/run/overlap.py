@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["COLOCATED", "NOT_CAPTURED", "NO_GPUS", "Overlap", "Pools", "half_busy"]
+__all__ = ["COLOCATED", "NOT_CAPTURED", "NO_GPUS", "OTHER_POOL", "Overlap", "Pools", "half_busy"]
 
 COLOCATED = "colocated"
 NO_GPUS = {"generation": "no-generation-gpus", "training": "no-training-gpus"}
@@ -37,7 +37,7 @@ _HALF = 32
 _LOW = (1 << _HALF) - 1
 _STEPS = np.array([1, -1, 1 << _HALF, -(1 << _HALF)])
 
-_OTHER = {"generation": "training", "training": "generation"}
+OTHER_POOL = {"generation": "training", "training": "generation"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Pools:
         self, gpus: Sequence[GpuTime], refits: Sequence[Refit], unread: Collection[str] = ()
     ) -> None:
         self._gpus = {
-            pool: [gpu for gpu in gpus if gpu.pool == pool and gpu.is_gpu] for pool in _OTHER
+            pool: [gpu for gpu in gpus if gpu.pool == pool and gpu.is_gpu] for pool in OTHER_POOL
         }
         self._refits = union(*spans_of(refit.span for refit in refits))
         colocated = any(gpu.pool == "colocated" for gpu in gpus)
@@ -118,7 +118,7 @@ class Pools:
 
     def other_active_ns(self, pool: str, start: Int64, end: Int64) -> Int64 | None:
         """Measure how long the other pool was active in each window; None: unknown."""
-        active = self.active[_OTHER[pool]] if pool in _OTHER else None
+        active = self.active[OTHER_POOL[pool]] if pool in OTHER_POOL else None
         return None if active is None else within(active, start, end)
 
     def overlaps(self, iterations: Sequence[Iteration]) -> tuple[Overlap, ...]:
@@ -141,7 +141,7 @@ class Pools:
         active_ns = {p: None if spans is None else total(*spans) for p, spans in active.items()}
         generation, training = active["generation"], active["training"]
         if generation is None or training is None:
-            reason = next(reasons[pool] for pool in _OTHER if pool in reasons)
+            reason = next(reasons[pool] for pool in OTHER_POOL if pool in reasons)
             return Overlap(active_ns, reason=reason)
         pairs = len(self._gpus["generation"]) * len(self._gpus["training"])
         return Overlap(
@@ -154,7 +154,7 @@ class Pools:
 
     def _twins(self, iterations: Sequence[Iteration]) -> list[int]:
         """Integrate the product of busy GPUs over each iteration, outside of refits."""
-        generation, training = (self.active[pool] for pool in _OTHER)
+        generation, training = (self.active[pool] for pool in OTHER_POOL)
         if generation is None or training is None:
             return [0] * len(iterations)
         # Elsewhere one of the pools has no GPU that is busy, and the product is 0.

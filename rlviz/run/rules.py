@@ -13,7 +13,16 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-__all__ = ["PHASES", "POOLS", "ROLES", "TRAINING_ROLES", "Pattern", "Rules", "pool_of"]
+__all__ = [
+    "PHASES",
+    "POOLS",
+    "ROLES",
+    "SUMMED_POOLS",
+    "TRAINING_ROLES",
+    "Pattern",
+    "Rules",
+    "pool_of",
+]
 
 ROLES = (
     "policy",
@@ -27,6 +36,9 @@ ROLES = (
 )
 TRAINING_ROLES = ("policy", "reference", "critic")
 POOLS = ("generation", "training", "colocated", "other")
+SUMMED_POOLS = POOLS[:-1]
+"""Pools that have numbers; what is in no other one has rows only."""
+
 PHASES = ("generation", "logprobs", "training", "refit", "reward", "other")
 
 # So few texts are matched faster by Python than they are brought into a column.

@@ -10,6 +10,7 @@ import polars as pl
 from rlviz.run.columns import PHASE_COLUMNS, schema
 from rlviz.run.gpu_time import NUMBERS
 from rlviz.run.phase_time import phase_busy
+from rlviz.run.rules import SUMMED_POOLS
 from rlviz.run.stragglers import TrainingStraggler
 from rlviz.run.within import within
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["summary", "summary_by_gpu"]
 
-_POOLS = ("generation", "training", "colocated")
 
 _Number: TypeAlias = "int | None"
 _Record: TypeAlias = "dict[str, int | float | str | bool | None]"
@@ -46,7 +46,7 @@ def summary(metrics: Metrics) -> pl.DataFrame:
     records = [
         _pool_record(metrics, place, pool, by_gpu[place])
         for place in range(len(metrics.iterations))
-        for pool in _POOLS
+        for pool in SUMMED_POOLS
         if any(gpu.pool == pool for gpu in metrics.gpus)
     ]
     return pl.DataFrame(records, schema=schema("summary"), orient="row")
@@ -72,7 +72,7 @@ def summary_by_gpu(metrics: Metrics) -> pl.DataFrame:
 
 def _gpu_records(metrics: Metrics) -> list[list[_Record]]:
     """Numbers of each row of the chart, by iteration."""
-    shown = [gpu for gpu in metrics.gpus if gpu.is_gpu or gpu.pool in _POOLS]
+    shown = [gpu for gpu in metrics.gpus if gpu.is_gpu or gpu.pool in SUMMED_POOLS]
     of_rows = [_records_of(metrics, gpu) for gpu in shown]
     return [[records[i] for records in of_rows] for i in range(len(metrics.iterations))]
 

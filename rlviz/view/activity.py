@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.levels.tally import NOTHING
-from rlviz.run.phases import ACTIVITY
 from rlviz.run.within import within
-from rlviz.view.palette import color_code
+from rlviz.view.palette import COLOR_OF_ACTIVITY
 from rlviz.view.scene import Bars
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["colors_at_any_zoom", "draw_activity"]
 
-_COLOR_OF_ACTIVITY = np.full(256, color_code("other"))
-_COLOR_OF_ACTIVITY[: len(ACTIVITY)] = [color_code(key) for key in ACTIVITY]
 
 # What Bokeh's canvas redraws within a tenth of a second, over all rows.
 _BARS = 20_000
@@ -38,7 +35,7 @@ _LEAST_HEIGHT = 0.04
 def colors_at_any_zoom(run: ZoomableRun) -> tuple[int, ...]:
     """Give the colours that GPU activity has at any zoom: what no bar shows now, a window may."""
     codes = {code for track in run.tracks.values() for code in track.made.codes}
-    return tuple(np.unique(_COLOR_OF_ACTIVITY[sorted(codes)]).tolist())
+    return tuple(np.unique(COLOR_OF_ACTIVITY[sorted(codes)]).tolist())
 
 
 def draw_activity(run: ZoomableRun, rows: Sequence[Row], view_ns: tuple[int, int]) -> Bars:
@@ -88,7 +85,7 @@ def _events(rows: Mapping[int, Row], view: View, kind_of_name: UInt8) -> Bars:
         bottom=bottom,
         row=view.row,
         name=view.name,
-        color=_COLOR_OF_ACTIVITY[view.code].astype(np.int32),
+        color=COLOR_OF_ACTIVITY[view.code].astype(np.int32),
         kind=kind_of_name[view.name].astype(np.int32),
         count=np.ones(len(start), np.int32),
         busy_s=(end - start) / 1e9,
@@ -115,7 +112,7 @@ def _buckets(row: Row, track: Track, view_ns: tuple[int, int], pixel_ns: int) ->
         bottom=np.full(len(held), row.bottom),
         row=np.full(len(held), row.row, np.int32),
         name=buckets.name[held],
-        color=_COLOR_OF_ACTIVITY[buckets.code[held]].astype(np.int32),
+        color=COLOR_OF_ACTIVITY[buckets.code[held]].astype(np.int32),
         kind=np.where(buckets.kind == NOTHING, 0, buckets.kind)[held].astype(np.int32),
         count=buckets.count[held],
         busy_s=busy_ns / 1e9,

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rlviz.run.overlap import OTHER_POOL
+from rlviz.run.rules import SUMMED_POOLS
 from rlviz.run.thresholds import BUBBLE_NS
 from rlviz.view.scene import Bubble
+from rlviz.view.units import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +20,6 @@ if TYPE_CHECKING:
     from rlviz.run.run import Run
 
 __all__ = ["longest_bubbles"]
-
-_OTHER = {"generation": "training", "training": "generation"}
-_POOLS = (*_OTHER, "colocated")
 
 
 class _Gap(NamedTuple):
@@ -38,7 +38,9 @@ def longest_bubbles(run: Run) -> tuple[Bubble, ...]:
     It is the longest of ``longest_gap_ns`` in ``run.summary(by="gpu")``; an iteration whose longest
     gap is no bubble has none.
     """
-    gpus = [g for g in run.metrics.gpus if g.is_gpu and g.unknown is None and g.pool in _POOLS]
+    gpus = [
+        g for g in run.metrics.gpus if g.is_gpu and g.unknown is None and g.pool in SUMMED_POOLS
+    ]
     found = []
     for iteration in run.story.iterations:
         if iteration.complete:
@@ -59,17 +61,11 @@ def _gaps(gpus: list[GpuTime], iteration: Iteration) -> Iterator[_Gap]:
 
 def _texts(run: Run, gap: _Gap) -> tuple[str, ...]:
     """Say how long it is and, where that is known, what the other pool did most of the time."""
-    length = _seconds(gap.length_ns)
+    length = duration(gap.length_ns / 1e9)
     short = f"bubble {length}", length
     span = np.array([[gap.start_ns], [gap.end_ns]])
     active = run.metrics.pools.other_active_ns(gap.gpu.pool, *span)
-    if active is None or gap.gpu.pool not in _OTHER:
+    if active is None or gap.gpu.pool not in OTHER_POOL:
         return short
     does = "active" if 2 * int(active[0]) > gap.length_ns else "idle too"
-    return f"bubble {length}: {_OTHER[gap.gpu.pool]} is {does}", *short
-
-
-def _seconds(span_ns: int) -> str:
-    if span_ns < 1_000_000_000:
-        return f"{span_ns / 1e6:.3g} ms"
-    return f"{span_ns / 1e9:.2f} s" if span_ns < 9_995_000_000 else f"{span_ns / 1e9:.1f} s"
+    return f"bubble {length}: {OTHER_POOL[gap.gpu.pool]} is {does}", *short

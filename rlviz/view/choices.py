@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from rlviz.levels.groups import KINDS
-from rlviz.run.phases import ACTIVITY
 from rlviz.view.legible import legible
-from rlviz.view.palette import COLORS, KERNELS, LABELS, OTHER_KERNELS, color_code
+from rlviz.view.palette import COLOR_OF_ACTIVITY, COLORS, KERNELS, LABELS, OTHER_KERNELS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +18,17 @@ if TYPE_CHECKING:
 
     UInt8 = NDArray[np.uint8]
 
-__all__ = ["COLOR_BY", "ColorBy", "coloring", "domains", "facet_of", "legend", "role_of", "roles"]
+__all__ = [
+    "COLOR_BY",
+    "SHADES",
+    "ColorBy",
+    "coloring",
+    "domains",
+    "facet_of",
+    "legend",
+    "role_of",
+    "roles",
+]
 
 ColorBy: TypeAlias = Literal["phase", "kind", "kernel"]
 COLOR_BY: tuple[ColorBy, ...] = get_args(ColorBy)
@@ -109,15 +118,15 @@ def facet_of(scene: Scene, color_by: ColorBy) -> tuple[Facet, UInt8]:
         is what takes no time, has a colour, too.
     """
     if color_by == "phase":
-        colors = np.full(256, color_code("other"))
-        colors[: len(ACTIVITY)] = [color_code(key) for key in ACTIVITY]
+        colors = COLOR_OF_ACTIVITY
     elif color_by == "kind":
-        colors = np.zeros(256)
+        colors = np.zeros(256, np.uint8)
         colors[: len(KINDS)] = np.arange(len(KINDS))
     else:
         # Behind the kernels that have a colour of their own come groups of all others.
-        colors = np.minimum(np.arange(256), min(len(scene.kernels), len(KERNELS)))
-    return _FACETS[color_by], colors.astype(np.uint8)
+        last = min(len(scene.kernels), len(KERNELS))
+        colors = np.minimum(np.arange(256), last).astype(np.uint8)
+    return _FACETS[color_by], colors
 
 
 def legend(scene: Scene) -> list[dict[str, str]]:

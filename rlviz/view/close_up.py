@@ -12,6 +12,7 @@ from rlviz.view.compose import names_of
 from rlviz.view.headline import busy_of, subtitle_of
 from rlviz.view.layout import place_rows
 from rlviz.view.overlays import draw_overlays
+from rlviz.view.windows import window_ns
 
 if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
@@ -39,8 +40,7 @@ def close_up(
     iteration : int, optional
         The iteration that the window shows: the numbers are those of ``run.summary()``.
     """
-    start_ns, end_ns = round(window[0] * 1e9), round(window[1] * 1e9)
-    start_ns, end_ns = span = start_ns, max(end_ns, start_ns + 1)
+    start_ns, end_ns = span = window_ns(*window)
     busy = run.busy_by_row(start_ns, end_ns)
     captured = {
         row: clip(*spans, start_ns, end_ns)

@@ -13,9 +13,9 @@ from rlviz.run.phases import ACTIVITY
 from rlviz.run.rules import POOLS
 from rlviz.view.compare_words import heading_of, headline_of
 from rlviz.view.detail import Detail
-from rlviz.view.palette import COLORS, color_code
+from rlviz.view.palette import COLOR_OF_ACTIVITY, COLORS
 from rlviz.view.scene import Bars, Bracket, Heading, Line, Overlays, PoolBand, Row, Scene
-from rlviz.view.sizes import BAND, row_height_px
+from rlviz.view.sizes import BAND, BRACKET_PX, FOOT_PX, GROUP_HEAD_PX, POOL_HEAD_PX, row_height_px
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["MeanDetail", "mean_scene"]
 
 _BUCKETS = 600
-_HEAD_PX, _POOL_PX, _BRACKET_PX, _FOOT_PX = 40, 40, 30, 16
 _AIR = 1.03
 _LEAST_HEIGHT = 0.005
 
@@ -108,11 +107,11 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
     headings: list[Heading] = []
     y = 0.0
     for name, run in runs.items():
-        y += _HEAD_PX / unit_px
+        y += GROUP_HEAD_PX / unit_px
         headings.append(Heading(name, y - 2 / unit_px, heading_of(name, run, None)))
         for pool in pools[name]:
             top = y
-            y += _POOL_PX / unit_px
+            y += POOL_HEAD_PX / unit_px
             row = _row(run, pool, name, len(rows), y)
             if row.gpu_data:
                 mean = _mean(_tracks(run, pool), complete[name], edges)
@@ -122,7 +121,7 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
             y += 1.0
             bands.append(PoolBand(pool, top, y, name))  # type: ignore[arg-type]
             mean_s = sum(lengths[name]) / len(lengths[name]) / 1e9
-            at = top + _BRACKET_PX / unit_px
+            at = top + BRACKET_PX / unit_px
             text = f"Mean of {len(lengths[name])}"
             brackets.append(Bracket(pool, 0.0, mean_s, at, text, False, None, name))  # type: ignore[arg-type]
     end_s = _AIR * longest / 1e9
@@ -138,7 +137,7 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
         end_s=end_s,
         first_s=0.0,
         last_s=end_s,
-        height=y + _FOOT_PX / unit_px,
+        height=y + FOOT_PX / unit_px,
         run_start_utc_ns=None,
         names=(*names, "default domain", "unnamed thread"),
         colors=tuple(COLORS),
@@ -221,7 +220,6 @@ def _before(moments: Int64, at: Int64) -> Float:
 def _bars(row: Row, mean: _Mean, edges: Int64, name: int) -> Bars:
     held = np.flatnonzero(mean.share > 0)
     share = mean.share[held]
-    codes = np.array([color_code(key) for key in ACTIVITY])
     number = len(held)
     return Bars(
         left=edges[held] / 1e9,
@@ -230,7 +228,7 @@ def _bars(row: Row, mean: _Mean, edges: Int64, name: int) -> Bars:
         bottom=np.full(number, row.bottom),
         row=np.full(number, row.row, np.int32),
         name=np.full(number, name, np.int32),
-        color=codes[mean.activity[held]].astype(np.int32),
+        color=COLOR_OF_ACTIVITY[mean.activity[held]].astype(np.int32),
         kind=np.zeros(number, np.int32),
         # Always an aggregate, also where one event reaches over the bucket.
         count=np.maximum(mean.events[held], 2).astype(np.int32),

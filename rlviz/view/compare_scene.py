@@ -15,8 +15,9 @@ from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
 from rlviz.view.scene import Alignment, Heading, Scene
-from rlviz.view.sizes import row_height_px
+from rlviz.view.sizes import BRACKET_PX, row_height_px
 from rlviz.view.trust import Trust, trust_of
+from rlviz.view.windows import window_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_near", "compare_scene", "shared_iterations"]
 
-_BRACKET_PX = 30
 _AIR = 0.03
 
 
@@ -61,7 +61,7 @@ def compare_scene(joined: SideBySide, iteration: int) -> Scene:
         number: _aligned(joined, scenes, number) for number in shared_iterations(joined.runs)
     }
     own = alignments[iteration]
-    view_ns = _ns(own.view)
+    view_ns = window_ns(*own.view)
     return Scene(
         title=" against ".join(reversed(joined.runs)),
         subtitle=own.subtitle,
@@ -149,7 +149,7 @@ def _aligned(joined: SideBySide, scenes: Mapping[str, Scene], number: int) -> Al
 
 def compare_near(joined: SideBySide, scene: Scene, window: tuple[float, float]) -> Scene:
     """Compose a part of the scene anew: bars, ranges and busy shares are the window's."""
-    start_ns, end_ns = span = _ns(window)
+    start_ns, end_ns = span = window_ns(*window)
     captured = {
         row: clip(*spans, start_ns, end_ns)
         for row, spans in _of_rows(joined, captured_by_row).items()
@@ -170,12 +170,7 @@ def _reach(alignments: Collection[Alignment]) -> tuple[int, int]:
     """
     pairs = [(one, shift_s) for one in alignments for shift_s in one.shifts_s.values()]
     first = min(one.limits[0] - shift_s for one, shift_s in pairs)
-    return _ns((first, max(one.limits[1] - shift_s for one, shift_s in pairs)))
-
-
-def _ns(window: tuple[float, float]) -> tuple[int, int]:
-    start, end = round(window[0] * 1e9), round(window[1] * 1e9)
-    return start, max(end, start + 1)
+    return window_ns(first, max(one.limits[1] - shift_s for one, shift_s in pairs))
 
 
 def _of_rows(
@@ -209,7 +204,7 @@ def _moved_bracket(
         bracket,
         left=bracket.left + shift_s,
         right=bracket.right + shift_s,
-        y=top + _BRACKET_PX / row_height_px(rows),
+        y=top + BRACKET_PX / row_height_px(rows),
         group=name,
     )
 

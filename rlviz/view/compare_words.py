@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rlviz.run.rules import SUMMED_POOLS
+from rlviz.view.units import seconds_text, unit_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,7 +23,6 @@ _TOLD = {
     "refit_ns": "refit",
 }
 _POOL_OF_WHOLE = ("generation", "colocated", "training")
-_BUBBLES = ("generation", "training", "colocated")
 _MEAN = ("busy_ns", "idle_launch_ns", "idle_short_ns", "idle_wait_ns")
 # A headline names what changed; what changed by less is in the frame of differences.
 _WORTH_TELLING = 0.01
@@ -51,7 +53,7 @@ def headline_of(runs: Mapping[str, Run], iteration: int | None) -> str:
     else:
         change = last - first
         word = "shorter" if change < 0 else "longer"
-        size = f"{_length(abs(change))} {word}" if change else "as long"
+        size = f"{seconds_text(abs(change))} {word}" if change else "as long"
         head = f"{which} is {size}: {_series(durations)}"
     changed = []
     for name in dict.fromkeys(key for own in numbers for key in own if key != "duration"):
@@ -76,15 +78,15 @@ def heading_of(name: str, run: Run, iteration: int | None) -> str:
     if iteration is not None and own["partial"].any():
         which += " (partial)"
     duration = numbers.get("duration")
-    parts = [f"{name}: {which}" + ("" if duration is None else f", {_length(duration)}")]
+    parts = [f"{name}: {which}" + ("" if duration is None else f", {seconds_text(duration)}")]
     parts += [
-        f"{label} {_length(value)}"
+        f"{label} {seconds_text(value)}"
         for label in ("exposed generation", "tail")
         if (value := numbers.get(label)) is not None
     ]
     bubbles = [
         f"{pool} {100 * share:.0f} %"
-        for pool in _BUBBLES
+        for pool in SUMMED_POOLS
         if (share := _bubble_share(own, pool)) is not None
     ]
     return " · ".join([*parts, *(["bubbles: " + ", ".join(bubbles)] if bubbles else [])])
@@ -119,17 +121,6 @@ def _bubble_share(own: pl.DataFrame, pool: str) -> float | None:
 def _series(values_ns: list[float | None]) -> str:
     """Write lengths with arrows between them, in one unit: "36.1 → 30.6 s"."""
     known = [value for value in values_ns if value is not None]
-    unit, scale, digits = _unit(max(known))
+    unit, scale, digits = unit_of(max(known))
     texts = ["?" if v is None else f"{v / scale:.{digits}f}" for v in values_ns]
     return f"{' → '.join(texts)} {unit}"
-
-
-def _length(value_ns: float) -> str:
-    unit, scale, digits = _unit(value_ns)
-    return f"{value_ns / scale:.{digits}f} {unit}"
-
-
-def _unit(value_ns: float) -> tuple[str, float, int]:
-    if value_ns >= 1e8:
-        return "s", 1e9, 1 if value_ns >= 1e10 else 2
-    return ("ms", 1e6, 1) if value_ns >= 1e5 else ("us", 1e3, 1)

@@ -13,8 +13,8 @@ from rlviz.run.differences import differences
 from rlviz.view.compare_mean import MeanDetail, mean_scene
 from rlviz.view.compare_scene import compare_near, compare_scene, shared_iterations
 from rlviz.view.detail import Detail
-from rlviz.view.figure import window
 from rlviz.view.timeline import Timeline
+from rlviz.view.windows import window
 
 if TYPE_CHECKING:
     import os

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import ipywidgets
 
 from rlviz.view.choices import COLOR_BY, domains, roles
-from rlviz.view.figure import window
 from rlviz.view.legible import legible, short
+from rlviz.view.windows import window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

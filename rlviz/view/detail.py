@@ -12,13 +12,13 @@ import numpy as np
 from rlviz.levels.query import MARKS, strips_of
 from rlviz.view.choices import COLOR_BY, facet_of
 from rlviz.view.coded import coded
-from rlviz.view.figure import limits
 from rlviz.view.legible import legible
 from rlviz.view.overlays import UNNAMED, PlacedRanges
 from rlviz.view.scene import Overlays
 from rlviz.view.search import Matches, hits, places_of
 from rlviz.view.span_sums import busy_in, kernels_in
 from rlviz.view.threads import Threads
+from rlviz.view.windows import inside_of, limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,13 +85,7 @@ class Detail:
         ValueError
             The window lies outside of the run.
         """
-        first, last = limits(self._scene)
-        start_s, end_s = max(asked.start_s, first), min(asked.end_s, last)
-        if not start_s < end_s:
-            msg = "the window lies outside of the run"
-            raise ValueError(msg)
-        start_ns = math.floor(start_s * 1e9)
-        end_ns = max(math.ceil(end_s * 1e9), start_ns + 1)
+        start_s, end_s, start_ns, end_ns = inside_of(self._scene, asked.start_s, asked.end_s)
         facet, colors = self._colors[asked.color_by]
         view = self._run.view(start_ns, end_ns, asked.width_px, rows=asked.rows, facet=facet)
         ranges, merged_ns = self._ranges.within(start_ns, end_ns, asked.width_px)

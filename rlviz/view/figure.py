@@ -22,11 +22,12 @@ from bokeh.models import (
 from bokeh.models.annotations import BoxAnnotation
 from bokeh.plotting import figure as bokeh_figure
 
-from rlviz.view.legible import short
+from rlviz.view.legible import host_part, short
 from rlviz.view.marks import draw_marks
 from rlviz.view.paint import Paint
 from rlviz.view.palette import COLORS
 from rlviz.view.sizes import FONT, font_px, row_height_px, text_width_px
+from rlviz.view.windows import SHORTEST_S, limits, window
 
 if TYPE_CHECKING:
     from bokeh.models import Column
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
 
-__all__ = ["Drawing", "draw", "figure"]
+__all__ = ["Drawing", "draw"]
 
-# Nothing that nsys records is shorter than some tens of nanoseconds.
-SHORTEST_WINDOW_S = 1e-7
 POOL_COLUMN_PX = 26
 OVERVIEW_POOL_PX = 26
 LONGEST_LABEL = 36
@@ -67,8 +66,8 @@ class Drawing:
     right_px: int
 
 
-def figure(scene: Scene, theme: Theme = "light") -> Column:
-    """Draw `scene` with Bokeh.
+def draw(scene: Scene, theme: Theme = "light") -> Drawing:
+    """Draw `scene` with Bokeh: the main plot, named ``main``, above the overview, ``overview``.
 
     Title, headings, legend, caption, tooltips and the labels of ranges are the lens's part: they
     are laid out anew at every width and zoom.
@@ -79,17 +78,7 @@ def figure(scene: Scene, theme: Theme = "light") -> Column:
         What to draw.
     theme : {"light", "dark", "print"}
         The colours to begin with; the lens changes them in place.
-
-    Returns
-    -------
-    Column
-        The main plot, named ``main``, above the overview, named ``overview``.
     """
-    return draw(scene, theme).root
-
-
-def draw(scene: Scene, theme: Theme = "light") -> Drawing:
-    """Draw `scene` as `figure` does, and tell what the lens must know."""
     paint = Paint(theme)
     row_px = row_height_px(len(scene.rows))
     sides = _left_px(scene, row_px), 64 if any(r.busy_share is None for r in scene.rows) else 50
@@ -137,7 +126,7 @@ def _main_plot(scene: Scene, paint: Paint, row_px: int, sides: tuple[int, int]) 
         start=start,
         end=end,
         bounds=(first, last),
-        min_interval=SHORTEST_WINDOW_S,
+        min_interval=SHORTEST_S,
         name="window",
     )
     height = scene.height or 1.0
@@ -155,31 +144,14 @@ def _main_plot(scene: Scene, paint: Paint, row_px: int, sides: tuple[int, int]) 
     return plot
 
 
-def window(start_s: float, end_s: float) -> tuple[float, float]:
-    """Give a window that has a width, whatever the scene's is."""
-    if end_s - start_s >= SHORTEST_WINDOW_S:
-        return start_s, end_s
-    return start_s - 0.5, start_s + 0.5
-
-
-def limits(scene: Scene) -> tuple[float, float]:
-    """Give the limits of panning: all that was captured, and the first view in any case."""
-    start, end = window(scene.start_s, scene.end_s)
-    return min(scene.first_s, start), max(scene.last_s, end)
-
-
 def _left_px(scene: Scene, row_px: int) -> int:
     size = font_px(row_px)
     labels = text_width_px((short(row.label, LONGEST_LABEL) for row in scene.rows), size)
     strips = text_width_px((short(s.label, LONGEST_LABEL) for s in scene.overview), 10)
-    hosts = text_width_px((_short_host(row.host) for row in scene.rows), size - 1)
+    hosts = text_width_px(
+        (short(host_part(row.host), LONGEST_HOST) for row in scene.rows), size - 1
+    )
     return max(POOL_COLUMN_PX + labels + (hosts + 14 if hosts else 0) + 10, strips + 10, 90)
-
-
-def _short_host(host: str) -> str:
-    # A name's first part tells hosts apart; an address has only digits there.
-    first = host.split(".")[0]
-    return short(host if first.isdigit() else first, LONGEST_HOST)
 
 
 def _time_axis(plot: Figure, paint: Paint) -> None:
@@ -206,7 +178,7 @@ def _row_axes(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     size = font_px(row_px)
     labels = [short(row.label, LONGEST_LABEL) for row in scene.rows]
     _texts(plot, "left", middles, labels, size, "ink", paint)
-    hosts = [_short_host(row.host) for row in scene.rows]
+    hosts = [short(host_part(row.host), LONGEST_HOST) for row in scene.rows]
     if any(hosts):
         _texts(plot, "left", middles, hosts, size - 1, "muted", paint)
     shares = ["unknown" if r.busy_share is None else f"{r.busy_share:.0%}" for r in scene.rows]

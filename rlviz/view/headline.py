@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rlviz.run.rules import SUMMED_POOLS
 from rlviz.run.words import counted
+from rlviz.view.units import seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +21,10 @@ __all__ = [
     "caption_of",
     "looked_at_ns",
     "notes_of",
-    "seconds_text",
     "subtitle_of",
     "title_of",
 ]
 
-_POOLS = ("generation", "training", "colocated")
 _LOOKED_AT = ("busy_ns", "idle_launch_ns", "idle_short_ns", "idle_wait_ns")
 
 
@@ -65,7 +65,7 @@ def subtitle_of(
         share = _sum(generation["overlap_ns"]) / max(_sum(generation["active_ns"]), 1)
         parts.append(f"overlap {100 * share:.0f} % of generation")
         parts.append(f"exposed generation {_mean_s(generation['exposed_generation_ns'])}")
-    bubbles = [text for pool in _POOLS if (text := _bubbles(complete, pool))]
+    bubbles = [text for pool in SUMMED_POOLS if (text := _bubbles(complete, pool))]
     if bubbles:
         parts.append("bubbles: " + ", ".join(bubbles))
     refits = (generation if len(generation) else complete)["refit_ns"].drop_nulls()
@@ -97,7 +97,7 @@ def notes_of(run: Run) -> tuple[str, ...]:
 def busy_of(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
     """Say how long a view is, and how busy the GPUs of each pool were."""
     parts = [seconds_text(view_ns[1] - view_ns[0])]
-    for pool in _POOLS:
+    for pool in SUMMED_POOLS:
         shares = [r.busy_share for r in rows if r.pool == pool and r.busy_share is not None]
         if shares:
             parts.append(f"{pool} GPUs busy {100 * sum(shares) / len(shares):.0f} % of the capture")
@@ -124,14 +124,3 @@ def _sum(times_ns: pl.Series) -> int:
 
 def _mean_s(times_ns: pl.Series) -> str:
     return seconds_text(_sum(times_ns) / len(times_ns))
-
-
-def seconds_text(time_ns: float) -> str:
-    """Write a time as people read it: "17.5 s", "820.0 us"."""
-    if time_ns == 0:
-        return "0 s"
-    if time_ns >= 10**10:
-        return f"{time_ns / 1e9:.1f} s"
-    if time_ns >= 10**8:
-        return f"{time_ns / 1e9:.2f} s"
-    return f"{time_ns / 1e6:.1f} ms" if time_ns >= 10**5 else f"{time_ns / 1e3:.1f} us"

@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
     from rlviz.view.scene import Scene
 
-__all__ = ["DEFAULT_MB", "Held", "hold"]
+__all__ = ["DEFAULT_MB", "TIME_BYTES", "Held", "hold", "planes"]
 
 DEFAULT_MB = 6.0
-_LEAST_A_NAME = len('"1":"",')
 """A page grows by so much at most: about a million events."""
 
-# Differences of times are less than 2^48 ns, which is three days.
-_TIME_BYTES = 6
+TIME_BYTES = 6
+"""Differences of times are less than 2^48 ns, which is three days."""
+
 _NAME_BYTES = 4
+_LEAST_A_NAME = len('"1":"",')
 
 
 @dataclass(frozen=True)
@@ -70,17 +71,17 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
     spans = [(int(t.start_ns[0]), int(t.end_ns.max())) for t in tracks if len(t.start_ns)]
     first_ns = min((start for start, _ in spans), default=0)
     events = sum(map(len, tracks))
-    if any(end - first_ns >= 1 << 8 * _TIME_BYTES for _, end in spans):
+    if any(end - first_ns >= 1 << 8 * TIME_BYTES for _, end in spans):
         return Held(None, _left_out(events, len(ranges.left), "they span more than three days"))
     _, colors = facet_of(scene, "phase")
-    planes = [
-        *(_planes(np.diff(t.start_ns, prepend=first_ns), _TIME_BYTES) for t in tracks),
-        *(_planes(t.end_ns - t.start_ns, _TIME_BYTES) for t in tracks),
-        *(_planes(t.name, _NAME_BYTES) for t in tracks),
+    columns = [
+        *(planes(np.diff(t.start_ns, prepend=first_ns), TIME_BYTES) for t in tracks),
+        *(planes(t.end_ns - t.start_ns, TIME_BYTES) for t in tracks),
+        *(planes(t.name, _NAME_BYTES) for t in tracks),
         *(colors[t.code].tobytes() for t in tracks),
-        *(_planes(getattr(ranges, f.name).astype(np.float64), 8) for f in fields(Overlays)),
+        *(planes(getattr(ranges, f.name).astype(np.float64), 8) for f in fields(Overlays)),
     ]
-    packed = base64.b64encode(gzip.compress(b"".join(planes), mtime=0)).decode()
+    packed = base64.b64encode(gzip.compress(b"".join(columns), mtime=0)).decode()
     worked = _unique([track.name for track in tracks])
     used = _unique([worked, ranges.name, ranges.domain, ranges.thread])
     least = len(packed) + _LEAST_A_NAME * len(used)
@@ -107,7 +108,7 @@ def _unique(codes: list[NDArray[np.int32]]) -> NDArray[np.int32]:
     return np.unique(np.concatenate([np.empty(0, np.int32), *codes]))
 
 
-def _planes(column: NDArray[Any], size: int) -> bytes:
+def planes(column: NDArray[Any], size: int) -> bytes:
     """Give the first bytes of all numbers, then the second ones, and so on."""
     number = column if column.dtype.kind == "f" else column.astype(np.int64)
     each = np.ascontiguousarray(number, dtype=number.dtype.newbyteorder("<")).view(np.uint8)

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlviz.run.words import counted
-from rlviz.view.held import DEFAULT_MB
+from rlviz.view.held import DEFAULT_MB, TIME_BYTES, planes
 from rlviz.view.named_rows import named_rows
 from rlviz.view.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from rlviz.levels.lanes import LaneTrack
     from rlviz.levels.query import ZoomableRun
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HeldThreads", "hold_threads"]
 
-# Differences of times are less than 2^48 ns, which is three days.
-_TIME_BYTES = 6
 _NAME_BYTES = 3
 
 
@@ -118,14 +114,9 @@ def _packed(tracks: Sequence[LaneTrack]) -> bytes:
     for track in tracks:
         start, length = track.start_ns, track.end_ns - track.start_ns
         parts += [
-            _planes(np.diff(start, prepend=_first(track)), _TIME_BYTES),
-            _planes(length, _TIME_BYTES),
-            _planes(track.name, _NAME_BYTES),
+            planes(np.diff(start, prepend=_first(track)), TIME_BYTES),
+            planes(length, TIME_BYTES),
+            planes(track.name, _NAME_BYTES),
             track.code.astype(np.uint8).tobytes(),
         ]
     return b"".join(parts)
-
-
-def _planes(column: NDArray[Any], size: int) -> bytes:
-    each = np.ascontiguousarray(column, dtype="<i8").view(np.uint8)
-    return np.ascontiguousarray(each.reshape(-1, 8)[:, :size].T).tobytes()

@@ -10,7 +10,7 @@ import numpy as np
 from rlviz.run.intervals import clip, intersection, subtraction, total
 from rlviz.run.rules import POOLS
 from rlviz.view.scene import PoolBand, Row, Shade
-from rlviz.view.sizes import BAND, row_height_px
+from rlviz.view.sizes import BAND, FOOT_PX, GROUP_HEAD_PX, POOL_HEAD_PX, row_height_px
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     Spans = tuple[Int64, Int64]
 
 __all__ = ["place_rows", "shade_rows"]
-
-_POOL_HEAD_PX = 40
-# Two lines: what is said of a run does not fit into one on a narrow chart.
-_GROUP_HEAD_PX = 40
-_FOOT_PX = 16
 
 
 def place_rows(
@@ -68,14 +63,14 @@ def place_rows(
             continue
         if group and group not in headed:
             headed.add(group)
-            y += _GROUP_HEAD_PX / unit_px
+            y += GROUP_HEAD_PX / unit_px
         top = y
-        y += _POOL_HEAD_PX / unit_px
+        y += POOL_HEAD_PX / unit_px
         for row in members:
             rows.append(_row(row, lanes[row], y, busy.get(row), captured[row]))
             y += 1.0
         pools.append(PoolBand(pool, top, y, group))  # type: ignore[arg-type]
-    return tuple(rows), tuple(pools), y + _FOOT_PX / unit_px if rows else 0.0
+    return tuple(rows), tuple(pools), y + FOOT_PX / unit_px if rows else 0.0
 
 
 def shade_rows(

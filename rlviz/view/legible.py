@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["legible", "short"]
+__all__ = ["host_part", "legible", "short"]
 
 LONGEST = 300
 
@@ -50,6 +50,19 @@ def short(text: str, longest: int) -> str:
     """
     text = legible(text, max(longest, LONGEST))
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def host_part(host: str) -> str:
+    """Give the part of a host's name that tells hosts apart.
+
+    Examples
+    --------
+    >>> host_part("node-3.rack-1.example.org"), host_part("10.0.3.141")
+    ('node-3', '10.0.3.141')
+    """
+    # A name has it first; of an address all counts.
+    first = host.split(".")[0]
+    return host if first.isdigit() else first
 
 
 def _visible(character: str) -> str:

@@ -12,8 +12,9 @@ from rlviz.run.gpu_time import LOST_GRAPHS
 from rlviz.run.overlap import COLOCATED, NO_GPUS, NOT_CAPTURED
 from rlviz.run.unread import UNREAD
 from rlviz.run.words import counted
-from rlviz.view.headline import looked_at_ns, seconds_text
+from rlviz.view.headline import looked_at_ns
 from rlviz.view.legible import legible
+from rlviz.view.units import seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

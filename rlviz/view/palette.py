@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rlviz.run.phases import ACTIVITY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "CALLS",
     "COLORS",
+    "COLOR_OF_ACTIVITY",
     "KERNELS",
     "LABELS",
     "OTHER_KERNELS",
@@ -127,3 +135,14 @@ def color_code(key: str) -> int:
     0
     """
     return list(COLORS).index(key)
+
+
+def _colors_of_activity() -> NDArray[np.uint8]:
+    colors = np.full(256, color_code("other"), np.uint8)
+    colors[: len(ACTIVITY)] = [color_code(key) for key in ACTIVITY]
+    colors.setflags(write=False)
+    return colors
+
+
+COLOR_OF_ACTIVITY = _colors_of_activity()
+"""By the byte that stands for an activity, the code of its colour; what is none has one, too."""

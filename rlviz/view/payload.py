@@ -17,12 +17,13 @@ from bokeh.embed import json_item
 
 from rlviz.view.choices import coloring, domains, role_of, roles
 from rlviz.view.description import description_of
-from rlviz.view.figure import draw, limits, window
+from rlviz.view.figure import draw
 from rlviz.view.legible import legible
 from rlviz.view.numbers import number_facts
 from rlviz.view.palette import LABELS, SURFACE
 from rlviz.view.sizes import FONT, font_px, row_height_px
 from rlviz.view.trust import trust_facts
+from rlviz.view.windows import limits, window
 
 if TYPE_CHECKING:
     from rlviz.run.run import Run

@@ -8,10 +8,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["BAND", "FONT", "font_px", "row_height_px", "text_width_px"]
+__all__ = [
+    "BAND",
+    "BRACKET_PX",
+    "FONT",
+    "FOOT_PX",
+    "GROUP_HEAD_PX",
+    "POOL_HEAD_PX",
+    "font_px",
+    "row_height_px",
+    "text_width_px",
+]
 
 BAND = 0.82
 """The part of a row's height that its band takes; the rest is air between two rows."""
+
+POOL_HEAD_PX = 40
+"""Above the rows of a pool: room for brackets and their texts."""
+
+BRACKET_PX = 30
+"""From there down to the brackets."""
+
+GROUP_HEAD_PX = 40
+"""Above the pools of a run, where there are several: what is said of it is two lines."""
+
+FOOT_PX = 16
+"""Below all rows."""
 
 FONT = "'Helvetica Neue', Helvetica, Arial, sans-serif"
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from rlviz.run.intervals import total
 from rlviz.view.legible import legible
+from rlviz.view.windows import window_ns
 
 if TYPE_CHECKING:
     from rlviz.run.run import Run
@@ -37,7 +38,7 @@ def kernels_in(run: Run, span: Span) -> dict[str, Any]:
         kernel that reaches over a limit the part inside counts, and kernels that overlap count
         side by side.
     """
-    start_ns, end_ns = _window(span)
+    start_ns, end_ns = window_ns(span.start_s, span.end_s)
     found = run.top_kernels(row=_rows(span), start_ns=start_ns, end_ns=end_ns)
     most = found.head(MOST_KERNELS).select("short_name", "count", pl.col("total_ns") / 1e9)
     return {
@@ -64,16 +65,10 @@ def busy_in(run: Run, span: Span) -> dict[str, Any]:
         ``busy``, a list of row and seconds; a row that is not in it was not busy, or has no GPU
         data.
     """
-    start_ns, end_ns = _window(span)
+    start_ns, end_ns = window_ns(span.start_s, span.end_s)
     busy = {row: total(*own) for row, own in run.busy_by_row(start_ns, end_ns).items()}
     wanted = [row for row in sorted(busy) if span.rows is None or row in span.rows]
     return {"busy": [[row, busy[row] / 1e9] for row in wanted if busy[row]]}
-
-
-def _window(span: Span) -> tuple[int, int]:
-    start_ns = round(span.start_s * 1e9)
-    # A range without length is a window all the same.
-    return start_ns, max(round(span.end_s * 1e9), start_ns + 1)
 
 
 def _rows(span: Span) -> list[int] | None:

@@ -15,7 +15,10 @@ from rlviz.view.still_bubbles import draw_bubbles, place_bubbles
 from rlviz.view.still_canvas import Canvas, pixel_pt, settings
 from rlviz.view.still_labels import draw_brackets, draw_names, draw_range_labels
 from rlviz.view.still_lanes import blocks_of, draw_lanes, legend_of
-from rlviz.view.still_text import clean, duration
+from rlviz.view.still_text import clean
+from rlviz.view.units import duration
+from rlviz.view.windows import SHORTEST_S, limits
+from rlviz.view.windows import window as first_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +33,6 @@ __all__ = ["checked_window", "still"]
 _FORMATS = ("png", "svg", "pdf")
 _WIDTH_IN = 12.0
 _LEAST_IN, _MOST_IN = 2.0, 100.0
-# Nothing that nsys records is shorter than some tens of nanoseconds.
-_SHORTEST_S = 1e-7
 
 
 def still(
@@ -128,7 +129,7 @@ def _draw(
     pitch = layout.natural_pitch(len(rows), layout.letter_size(width / 72))
     numbers = [row.row for row in rows]
     threads = {row: own for row, own in threads.items() if row in numbers}
-    first = _first_view(scene)
+    first = first_view(scene.start_s, scene.end_s)
     whole = min(first[0], window[0]), max(first[1], window[1])
     overlays = marks.ranges_in(scene.overlays, numbers, window)
     # A height that is asked for changes the rows, these their labels, and those the frame.
@@ -192,27 +193,15 @@ def _check(format: str, theme: str, width: float | None, height: float | None) -
             raise ValueError(msg)
 
 
-def _limits(scene: Scene) -> tuple[float, float]:
-    """Give all that was captured, and the first view in any case."""
-    start, end = _first_view(scene)
-    return min(scene.first_s, start), max(scene.last_s, end)
-
-
-def _first_view(scene: Scene) -> tuple[float, float]:
-    if scene.end_s - scene.start_s >= _SHORTEST_S:
-        return scene.start_s, scene.end_s
-    return scene.start_s - 0.5, scene.start_s + 0.5
-
-
 def checked_window(scene: Scene, window: tuple[float, float] | None) -> tuple[float, float]:
     """Give the window to draw: the first view, or what was asked for where there is such."""
     if window is None:
-        return _first_view(scene)
+        return first_view(scene.start_s, scene.end_s)
     start, end = map(float, window)
-    if not (math.isfinite(start) and math.isfinite(end) and end - start >= _SHORTEST_S):
+    if not (math.isfinite(start) and math.isfinite(end) and end - start >= SHORTEST_S):
         msg = f"the window from {start:g} s to {end:g} s has no width"
         raise ValueError(msg)
-    first, last = _limits(scene)
+    first, last = limits(scene)
     if end <= first or start >= last:
         msg = f"the window from {start:g} s to {end:g} s is not within {first:g} to {last:g} s"
         raise ValueError(msg)

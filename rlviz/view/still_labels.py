@@ -9,7 +9,8 @@ import numpy as np
 
 from rlviz.view.still_canvas import boxes
 from rlviz.view.still_layout import brackets_in, small_letter
-from rlviz.view.still_text import clean, duration, fit, width_pt
+from rlviz.view.still_text import clean, fit, width_pt
+from rlviz.view.units import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlviz.view.legible import host_part
 from rlviz.view.sizes import BAND
 from rlviz.view.still_text import Ticks, clean, fit, ticks, width_pt, wrap
 
@@ -249,7 +250,7 @@ def _busy(row: Row, *, narrow: bool) -> str:
 
 def _labels(rows: Sequence[Row], size: float, room: float) -> tuple[list[str], list[str]]:
     """Write labels and hosts into `room`, or the part of them that tells the rows apart."""
-    hosts = [_host(row.host) for row in rows]
+    hosts = [clean(host_part(row.host)) for row in rows]
     nothing = [""] * len(rows)
     known = len({(row.label, row.host) for row in rows})
     for form in (_full, _worker, _device):
@@ -274,12 +275,6 @@ def _worker(label: str) -> str:
 
 def _device(label: str) -> str:
     return clean(label.split("  ")[0])
-
-
-def _host(host: str) -> str:
-    # A name's first part tells hosts apart; an address has only digits there.
-    first = host.split(".")[0]
-    return clean(host if first.isdigit() else first)
 
 
 def plot_of(

@@ -10,18 +10,18 @@ from matplotlib.font_manager import FontProperties, findfont
 from matplotlib.ft2font import FT2Font, LoadFlags
 
 from rlviz.view.legible import legible
+from rlviz.view.units import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FAMILY", "Ticks", "clean", "duration", "fit", "ticks", "width_pt", "wrap"]
+__all__ = ["FAMILY", "Ticks", "clean", "fit", "ticks", "width_pt", "wrap"]
 
 # It comes with matplotlib, so that a figure is the same on every machine; and it is wider than
 # what a viewer of an SVG may have in its place, so that what fits here fits there.
 FAMILY = "DejaVu Sans"
 
 _LONGEST = 500
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 # No characters: a file with one of them is no XML. `legible` passes them on.
 _NO_CHARACTERS = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
@@ -159,23 +159,6 @@ def _pieces(text: str, room: float, size: float, *, bold: bool) -> list[tuple[st
     return found
 
 
-def duration(seconds: float) -> str:
-    """Write a duration with three digits, as the notebook's chart does.
-
-    Examples
-    --------
-    >>> [duration(s) for s in (17.52, 0.00082, 0.0, 3e-9)]
-    ['17.5 s', '820 us', '0 s', '3 ns']
-    """
-    if seconds == 0:
-        return "0 s"
-    size = abs(seconds)
-    factor, unit = next((u for u in _UNITS if size >= u[0] * 0.9995), _UNITS[-1])
-    value = seconds / factor
-    digits = 0 if unit == "ns" or abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
-    return f"{value:.{digits}f} {unit}"
-
-
 class Ticks:
     """Ticks of a time axis.
 
@@ -190,7 +173,7 @@ class Ticks:
     """
 
     def __init__(self, start: float, end: float, step: float) -> None:
-        factor, unit = next((u for u in _UNITS if step >= u[0] * 0.0999), _UNITS[-1])
+        factor, unit = next((u for u in UNITS if step >= u[0] * 0.0999), UNITS[-1])
         digits = max(0, math.ceil(-math.log10(step / factor * 1.0001)))
         group = factor * 1000
         # A hundredth of a step: a window's start may lie a rounding error below the group's.

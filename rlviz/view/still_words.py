@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from rlviz.view.choices import SHADES
 from rlviz.view.palette import COLORS, LABELS
 from rlviz.view.still_text import clean, width_pt, wrap
 
@@ -21,11 +22,12 @@ __all__ = ["Entry", "Words", "head", "legend", "tail"]
 
 _TAG = "SIMULATED"
 _MOST_NOTES = 4
-_SHADES: dict[Literal["not_captured", "edge", "no_gpu_data"], str] = {
-    "not_captured": "not captured",
-    "edge": "profiler edge",
-    "no_gpu_data": "no GPU data",
-}
+# What is still being read is no figure yet.
+_SHADES: tuple[Literal["not_captured", "edge", "no_gpu_data"], ...] = (
+    "not_captured",
+    "edge",
+    "no_gpu_data",
+)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def legend(
     if idle:
         entries.append(Entry("idle", "", "idle"))
     kinds = {shade.kind for shade in shades}
-    entries += [Entry(k, "", label) for k, label in _SHADES.items() if k in kinds]
+    entries += [Entry(kind, "", SHADES[kind]) for kind in _SHADES if kind in kinds]
     if len(overlays.left):
         entries.append(_colored("range", "range"))
     return tuple(entries)

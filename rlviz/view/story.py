@@ -9,7 +9,8 @@ import polars as pl
 from rlviz.run.events import lookup
 from rlviz.run.rules import TRAINING_ROLES
 from rlviz.view.scene import Bracket, Line, Remark
-from rlviz.view.sizes import row_height_px
+from rlviz.view.sizes import BRACKET_PX, row_height_px
+from rlviz.view.units import seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from rlviz.view.scene import PoolBand
 
 __all__ = ["draw_brackets", "draw_lines", "iteration_windows", "remarks_of"]
-
-# Below the pool's top: room for the bracket's text above it.
-_BRACKET_PX = 30
 
 
 def draw_brackets(run: Run, pools: Sequence[PoolBand]) -> tuple[Bracket, ...]:
@@ -37,7 +35,7 @@ def draw_brackets(run: Run, pools: Sequence[PoolBand]) -> tuple[Bracket, ...]:
     unit_px = row_height_px(run.rows["row"].n_unique())
     found: list[Bracket] = []
     for pool in pools:
-        y = pool.top + _BRACKET_PX / unit_px
+        y = pool.top + BRACKET_PX / unit_px
         if pool.name in ("training", "colocated"):
             found += _train(run, pool, y)
         if pool.name in ("generation", "colocated"):
@@ -45,7 +43,7 @@ def draw_brackets(run: Run, pools: Sequence[PoolBand]) -> tuple[Bracket, ...]:
     if found:
         return tuple(found)
     return tuple(
-        _bracket(pool, pool.top + _BRACKET_PX / unit_px, (i.start_ns, i.end_ns), f"{i.number}", i)
+        _bracket(pool, pool.top + BRACKET_PX / unit_px, (i.start_ns, i.end_ns), f"{i.number}", i)
         for pool in pools
         for i in run.story.iterations
     )
@@ -56,7 +54,7 @@ def draw_lines(run: Run) -> tuple[Line, ...]:
     lines = []
     for refit in run.story.refits:
         start, end = refit.generation if refit.generation is not None else refit.span
-        lines.append(Line(end / 1e9, "refit", f"refit {_seconds(end - start)}"))
+        lines.append(Line(end / 1e9, "refit", f"refit {seconds_text(end - start)}"))
     at_refits = {line.at for line in lines}
     for iteration in run.story.iterations:
         at = iteration.start_ns / 1e9
@@ -116,7 +114,3 @@ def _generation(run: Run, pool: PoolBand, y: float) -> Iterator[Bracket]:
 def _bracket(pool: PoolBand, y: float, span: Span, text: str, iteration: Iteration) -> Bracket:
     left, right = span[0] / 1e9, span[1] / 1e9
     return Bracket(pool.name, left, right, y, text, not iteration.complete, iteration.number)
-
-
-def _seconds(span_ns: int) -> str:
-    return f"{span_ns / 1e9:.2f} s" if span_ns >= 10_000_000 else f"{span_ns / 1e6:.2f} ms"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -14,11 +13,11 @@ import polars as pl
 from rlviz.levels.lanes import LaneTrack, lanes_within
 from rlviz.run.findings.finding import spoken
 from rlviz.run.words import counted
-from rlviz.view.figure import limits
 from rlviz.view.legible import legible
 from rlviz.view.leveled_ranges import colors_of_ranges
 from rlviz.view.named_rows import named_rows
 from rlviz.view.palette import CALLS, COLORS
+from rlviz.view.windows import inside_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -130,13 +129,7 @@ class Threads:
             Coverage, colour and count (255 or more as 255) of all strips, one behind the other
             (uint8); start, end (float64 seconds), lane, name (int32) and colour (uint8) of events.
         """
-        first, last = limits(self._scene)
-        start_s, end_s = max(asked.start_s, first), min(asked.end_s, last)
-        if not start_s < end_s:
-            msg = "the window lies outside of the run"
-            raise ValueError(msg)
-        start_ns = math.floor(start_s * 1e9)
-        end_ns = max(math.ceil(end_s * 1e9), start_ns + 1)
+        start_s, end_s, start_ns, end_ns = inside_of(self._scene, asked.start_s, asked.end_s)
         lanes = [track for row in sorted(asked.rows or ()) for track in self.of(row).tracks]
         strips, events = lanes_within(lanes, start_ns, end_ns, asked.width_px)
         name = _joined([lane.name[own] for lane, own in events], np.int32)

@@ -15,12 +15,12 @@ from rlviz.run.words import counted
 from rlviz.view import cells
 from rlviz.view.compose import compose
 from rlviz.view.detail import Detail
-from rlviz.view.figure import limits, window
 from rlviz.view.held import DEFAULT_MB, hold
 from rlviz.view.held_threads import hold_threads
 from rlviz.view.page import page
 from rlviz.view.payload import notebook_payload
 from rlviz.view.threads import lanes_of
+from rlviz.view.windows import limits, window
 from rlviz.whole import whole_file
 
 if TYPE_CHECKING:

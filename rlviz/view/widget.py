@@ -23,10 +23,10 @@ from rlviz.view.asked import (
     window_asked,
 )
 from rlviz.view.bokehjs import bokeh_js, bokeh_version
-from rlviz.view.figure import window
 from rlviz.view.lens import lens_js, lens_style, loader_js, version
 from rlviz.view.payload import payload
 from rlviz.view.ready import ready_soon
+from rlviz.view.windows import window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -23,10 +23,11 @@ from bokeh.models.renderers import GlyphRenderer
 from bokeh.models.text import PlainText
 
 from rlviz.view.choices import legend
-from rlviz.view.figure import draw, figure, limits, window
+from rlviz.view.figure import draw
 from rlviz.view.palette import COLORS, SURFACE
 from rlviz.view.payload import payload
 from rlviz.view.sizes import row_height_px
+from rlviz.view.windows import limits, window
 from tests.view.scenes import HOSTILE, empty, hatched, hostile, scene
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ SCENES = {
 
 
 def models(drawn: Scene, kind: type) -> list[Any]:
-    return list(figure(drawn).select({"type": kind}))
+    return list(draw(drawn).root.select({"type": kind}))
 
 
 def plots(drawn: Scene) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def drawers(drawn: Scene, name: str) -> list[Any]:
 
 @pytest.mark.parametrize("make", SCENES.values(), ids=SCENES)
 def test_no_model_carries_code_that_a_strict_page_policy_forbids(make: Any) -> None:
-    assert "CustomJS" not in json.dumps(json_item(figure(make())))
+    assert "CustomJS" not in json.dumps(json_item(draw(make()).root))
 
 
 @pytest.mark.parametrize("make", SCENES.values(), ids=SCENES)
