@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rlviz import __version__, cli
+from rlviz.cli.demo import demo
 from rlviz.demo import Scenario, write
 from tests.exports import SECRET, Export
 from tests.ranks import simulated
@@ -204,7 +205,7 @@ def test_options_that_make_no_run_are_told_without_a_traceback(
 
 
 def test_every_option_of_a_simulated_run_is_on_the_command_line() -> None:
-    told = {name: p.default for name, p in inspect.signature(cli.demo).parameters.items()}
+    told = {name: p.default for name, p in inspect.signature(demo).parameters.items()}
     del told["folder"]
     assert told.pop("clock_skew_ms") is None  # 0, or a number a host
     fields = {field.name: field.default for field in dataclasses.fields(Scenario)}

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from rlviz import Comparison, Timeline, cli, cli_figures
+from rlviz import Comparison, Timeline, cli
+from rlviz.cli import figures
 from rlviz.demo import write
 from tests.view.stills import svg_texts
 
@@ -30,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", [cli_figures.export, cli_figures.compare])
+@pytest.mark.parametrize("command", [figures.export, figures.compare])
 def test_every_option_of_save_is_on_the_command_line(command: object) -> None:
     options = set(inspect.signature(command).parameters)  # type: ignore[arg-type]
     for kind in (Timeline, Comparison):

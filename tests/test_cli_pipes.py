@@ -179,7 +179,7 @@ def test_a_reader_that_has_enough_ends_the_command_quietly(
 
 
 def test_an_interrupt_is_quiet() -> None:
-    code = "import os, signal, rlviz.cli as cli, rlviz.cli_summary as s\n"
+    code = "import os, signal, rlviz.cli as cli, rlviz.cli.summary as s\n"
     code += "def stop(*a, **k): os.kill(os.getpid(), signal.SIGINT)\n"
     code += "s.load_run = stop; cli.main()"
     asked = [sys.executable, "-c", code, "summary", "x"]

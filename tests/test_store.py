@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import rlviz
-from rlviz.cli_cache import cache
+from rlviz.cli.cache import cache
 from rlviz.levels import store as store_module
 from rlviz.levels.kept import key_of, read_through
 from rlviz.levels.store import Store

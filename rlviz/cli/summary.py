@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlviz.tables import cell, print_table, table
-from rlviz.terminal import (
+from rlviz.cli.tables import cell, print_table, table
+from rlviz.cli.terminal import (
     Ranks,
     Reports,
     Roles,

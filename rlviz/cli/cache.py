@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from rlviz.cli.terminal import tell
 from rlviz.run.words import counted
-from rlviz.terminal import tell
 
 __all__ = ["cache"]
 

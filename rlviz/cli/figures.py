@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from rlviz.saving import rows_named, save_all
-from rlviz.terminal import (
+from rlviz.cli.terminal import (
     FAILED,
     Ranks,
     Reports,
@@ -22,6 +21,7 @@ from rlviz.terminal import (
     tell,
     tell_troubles,
 )
+from rlviz.saving import rows_named, save_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

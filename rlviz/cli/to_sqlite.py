@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlviz.cli.terminal import FAILED, errors_told, on_terminal, tell
 from rlviz.run.words import counted
-from rlviz.terminal import FAILED, errors_told, on_terminal, tell
 
 if TYPE_CHECKING:
     from rlviz.reports.find import Found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlviz.terminal import LONGEST, put
+from rlviz.cli.terminal import LONGEST, put
 
 if TYPE_CHECKING:
     from collections.abc import Collection
