@@ -40,6 +40,7 @@ def sources() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("maker", "function", "page"),
     [
+        ("make_architecture.py", "architecture_page", "architecture.md"),
         ("make_columns.py", "columns_page", "reference/columns.md"),
         ("make_command_line.py", "command_line_page", "reference/command-line.md"),
     ],
@@ -47,6 +48,23 @@ def sources() -> Iterator[str]:
 def test_a_generated_page_is_what_its_maker_gives(maker: str, function: str, page: str) -> None:
     made = runpy.run_path(str(DOCS / maker))[function]()
     assert text_of(page) == made, f"run: python docs/{maker}"
+
+
+def test_the_page_of_the_architecture_sends_nobody_to_a_module_that_is_gone() -> None:
+    named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|js|toml|md))`", text_of("architecture.md")))
+    parts = set(re.findall(r"^### `([\w/]+)`", text_of("architecture.md"), re.MULTILINE))
+    package = ROOT / "rlviz"
+    assert len(named) > 200
+    for path in named:
+        below = [ROOT / path, package / path, *(package / part / path for part in parts)]
+        assert any(one.is_file() for one in below), path
+
+
+def test_no_package_is_missing_in_the_page_of_the_architecture() -> None:
+    folders = {p.parent for s in (".py", ".js", ".toml") for p in (ROOT / "rlviz").rglob(f"*{s}")}
+    there = {folder.relative_to(ROOT / "rlviz").as_posix() for folder in folders} - {"."}
+    parts = set(re.findall(r"^### `([\w/]+)`", text_of("architecture.md"), re.MULTILINE))
+    assert there == parts
 
 
 def test_every_kind_of_diagnostic_is_documented() -> None:

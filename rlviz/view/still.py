@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from rlviz.view import still_axes as axes
 from rlviz.view import still_layout as layout
 from rlviz.view import still_marks as marks
-from rlviz.view import still_strip as strip
 from rlviz.view import still_words as words
 from rlviz.view.named_rows import named_rows
 from rlviz.view.palette import SURFACE
@@ -172,9 +172,9 @@ def _draw(
     draw_brackets(canvas, scene, frame, plot)
     draw_names(canvas, frame, plot)
     if rows:
-        strip.draw_axis(canvas, frame, plot.bottom)
-    strip.draw_overview(canvas, frame, plot, pixel)
-    strip.draw_legend(canvas, frame, above)
+        axes.draw_axis(canvas, frame, plot.bottom)
+    axes.draw_overview(canvas, frame, plot, pixel)
+    marks.draw_legend(canvas, frame, above)
     for part in (above, below):
         part.write(canvas)
     return canvas

@@ -1,4 +1,4 @@
-"""The marks of a still figure: bands, activity, ranges, shades, brackets, lines, legend."""
+"""The marks of a still figure: bands, activity, ranges, shades, lines, legend."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rlviz.view.scene import Bars, Line, Scene, Shade
     from rlviz.view.still_canvas import Canvas
     from rlviz.view.still_layout import Frame, Plot
+    from rlviz.view.still_words import Entry, Words
 
     Float = NDArray[np.float64]
     Int64 = NDArray[np.int64]
@@ -30,6 +31,7 @@ __all__ = [
     "columns_in",
     "draw_activity",
     "draw_bands",
+    "draw_legend",
     "draw_lines",
     "draw_outlines",
     "draw_ranges",
@@ -237,3 +239,30 @@ def line_texts(scene: Scene, frame: Frame) -> list[tuple[float, str]]:
 def _lines_in(scene: Scene, frame: Frame) -> list[Line]:
     start, end = frame.window
     return sorted((one for one in scene.lines if start <= one.at <= end), key=lambda one: one.at)
+
+
+def draw_legend(canvas: Canvas, frame: Frame, words: Words) -> None:
+    """Draw the legend's marks with their texts."""
+    letter = frame.letter
+    for x, y, entry in words.entries:
+        _swatch(canvas, entry, x, y, letter)
+        canvas.text(x + 2.1 * letter, y, entry.label, 0.95 * letter, "ink")
+
+
+def _swatch(canvas: Canvas, entry: Entry, x: float, y: float, letter: float) -> None:
+    left, right = np.array([x]), np.array([x + 1.5 * letter])
+    top, bottom = np.array([y - 0.85 * letter]), np.array([y + 0.1 * letter])
+    path = boxes(left, top, right, bottom)
+    border = {"range": entry.color, "idle": "boundary", "edge": "grid", "no_gpu_data": "grid"}
+    if entry.kind == "color":
+        canvas.area(path, entry.color)
+    elif entry.kind == "range":
+        canvas.area(path, entry.color, alpha=0.18)
+    elif entry.kind == "idle":
+        canvas.area(path, "band")
+    elif entry.kind == "not_captured":
+        canvas.area(path, "shade", alpha=0.55)
+    else:
+        canvas.hatch((left, top, right, bottom), entry.kind, 0.8 * letter)
+    if entry.kind in border:
+        canvas.frame(left[0], top[0], right[0], bottom[0], border[entry.kind], 0.07 * letter)

@@ -1,4 +1,4 @@
-"""Time axes, overview strip and legend marks of a still figure."""
+"""Time axes and the overview strip of a still figure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from rlviz.view.still_canvas import Canvas
     from rlviz.view.still_layout import Frame, Plot
     from rlviz.view.still_text import Ticks
-    from rlviz.view.still_words import Entry, Words
 
-__all__ = ["draw_axis", "draw_legend", "draw_overview"]
+__all__ = ["draw_axis", "draw_overview"]
 
 
 def draw_axis(canvas: Canvas, frame: Frame, y: float) -> None:
@@ -95,30 +94,3 @@ def _window(
     path = boxes(outside[0], np.full(2, top), outside[1], np.full(2, bottom))
     canvas.area(path, "page", alpha=0.6)
     canvas.frame(left, top, right, bottom, "ink", 0.09 * frame.letter)
-
-
-def draw_legend(canvas: Canvas, frame: Frame, words: Words) -> None:
-    """Draw the legend's marks with their texts."""
-    letter = frame.letter
-    for x, y, entry in words.entries:
-        _swatch(canvas, entry, x, y, letter)
-        canvas.text(x + 2.1 * letter, y, entry.label, 0.95 * letter, "ink")
-
-
-def _swatch(canvas: Canvas, entry: Entry, x: float, y: float, letter: float) -> None:
-    left, right = np.array([x]), np.array([x + 1.5 * letter])
-    top, bottom = np.array([y - 0.85 * letter]), np.array([y + 0.1 * letter])
-    path = boxes(left, top, right, bottom)
-    border = {"range": entry.color, "idle": "boundary", "edge": "grid", "no_gpu_data": "grid"}
-    if entry.kind == "color":
-        canvas.area(path, entry.color)
-    elif entry.kind == "range":
-        canvas.area(path, entry.color, alpha=0.18)
-    elif entry.kind == "idle":
-        canvas.area(path, "band")
-    elif entry.kind == "not_captured":
-        canvas.area(path, "shade", alpha=0.55)
-    else:
-        canvas.hatch((left, top, right, bottom), entry.kind, 0.8 * letter)
-    if entry.kind in border:
-        canvas.frame(left[0], top[0], right[0], bottom[0], border[entry.kind], 0.07 * letter)
