@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from rlviz.reports import database as database_of_reports
-from rlviz.reports.database import open_database
-from tests.test_btree import by_sql, rows_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from rlviz.reports import btree, by_number
+from rlviz.reports.btree import NOTHING_MORE, More
+from rlviz.reports.database import NULL, open_database
+from tests.test_btree import by_sql, rows_of, write
 
 ROW_NUMBERS = [-(2**63), -(2**63) + 1, -5, 0, 7, 2**40, 2**63 - 2, 2**63 - 1]
 
@@ -39,7 +41,136 @@ def test_sql_gives_every_row_once_whatever_its_number(
         rows = [(k, i, cell) for i, (k, cell) in enumerate(zip(ROW_NUMBERS, cells, strict=True))]
         connection.executemany("INSERT INTO t (k, a, b) VALUES (?, ?, ?)", rows)
         connection.commit()
-    with patch.object(database_of_reports, "_ROWS", at_once), open_database(path) as database:
+    with patch.object(by_number, "_ROWS", at_once), open_database(path) as database:
         for where in ("", "a > 2"):
             read = database.integers("t", ["a", "b"], where)
             assert rows_of(read, ["a", "b"]) == by_sql(path, "t", ["a", "b"], where)
+
+
+# What a column is like for a while: numbers in some range, and seldom something else.
+STEADY = st.one_of(
+    st.just((0, 0)),
+    st.tuples(st.integers(-(2**63) + 2, 2**63 - 1), st.integers(0, 3)),
+    st.tuples(st.integers(-5, 5), st.integers(0, 2**62)),
+)
+EXTREMES = [2**63 - 1, -(2**63) + 2, 2**62, -(2**62), 2**61, -(2**61), -1, 0, 1]
+ODD = st.one_of(
+    st.sampled_from([None, *EXTREMES, 1.5, -0.5, 7.0, 2.0**62, -(2.0**63), float("inf")]),
+    st.sampled_from([float("-inf"), "7", "x", "", "1e3", "-", b"7", b"", "."]),
+)
+
+
+@st.composite
+def columns_of(draw: st.DrawFn, rows: int) -> list[Any]:
+    """Draw a column: every phase has a range of its own, in which a few cells are odd."""
+    column: list[Any] = []
+    while len(column) < rows:
+        low, span = draw(STEADY)
+        high = min(low + span, 2**63 - 1)
+        column += draw(st.lists(st.integers(low, high), min_size=1, max_size=30))
+        if draw(st.integers(0, 3)) == 0:
+            column.append(draw(ODD))
+        if draw(st.integers(0, 5)) == 0:
+            column += [None] * draw(st.integers(1, 12))
+    return column[:rows]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[str, list[tuple[Any, ...]]]:
+    kinds = [draw(st.sampled_from(["INTEGER", "", "TEXT", "REAL", "NUMERIC"])) for _ in range(4)]
+    rows = draw(st.integers(0, 90))
+    columns = [draw(columns_of(rows)) for _ in range(3)]
+    # One that is counted from another, as ends are from starts.
+    near = [
+        value + place % 5 if isinstance(value, int) and value < 2**62 else value
+        for place, value in enumerate(columns[0])
+    ]
+    return (
+        "a {}, near {}, b {}, c {}".format(*kinds),
+        list(zip(columns[0], near, *columns[1:], strict=True)),
+    )
+
+
+@settings(max_examples=150)
+@given(table=tables(), gaps=st.booleans(), data=st.data())
+def test_numbers_packed_into_few_texts_are_those_of_the_rows(
+    table: tuple[str, list[tuple[Any, ...]]], gaps: bool, data: st.DataObject
+) -> None:
+    kinds, rows = table
+    wanted = data.draw(st.permutations(["a", "near", "b", "c", "missing"]))
+    further = More(("c", "missing"), "b", tuple(data.draw(st.lists(st.integers(-3, 5)))))
+    with tempfile.TemporaryDirectory() as folder:
+        removed = ["DELETE FROM t WHERE rowid % 13 = 5"] if gaps else []
+        path = write(Path(folder, "t.sqlite"), rows, *removed, columns=kinds)
+        with (
+            patch.multiple(by_number, _ROWS=16, _FIRST_ROWS=4),
+            open_database(path) as database,
+        ):
+            there = [c for c in wanted if c != "missing"]
+            for where in ("", "a >= 0 OR b IS NULL", "b IN (1, 2, 3)"):
+                read, count = database.integers("t", wanted, where)
+                assert rows_of((read, count), there) == by_sql(path, "t", there, where)
+                assert read["missing"].tolist() == [NULL] * count
+            few = ["near", "b"]
+            blocks = list(database.blocks_and("t", few, further))
+            read_all = [
+                row for block, _ in blocks for row in rows_of((block, len(block["b"])), few)
+            ]
+            assert read_all == by_sql(path, "t", few)
+            chosen = [
+                row
+                for _, some in blocks
+                if some
+                for row in rows_of((some, len(some["c"])), ["near", "b", "c"])
+            ]
+            assert chosen == [
+                row
+                for row in by_sql(path, "t", ["near", "b", "c"])
+                if further.values and row[1] in further.values
+            ]
+
+
+def test_rows_as_nsys_writes_them_are_not_read_one_by_one(tmp_path: Path) -> None:
+    rows = [(10**11 + 300 * i, 10**11 + 300 * i + i % 97, i % 5, 7) for i in range(5_000)]
+    path = write(tmp_path / "t.sqlite", rows, columns="start INTEGER, end INTEGER, n INTEGER, d")
+    spelled = by_number.NumberedTable._spelled
+    calls = []
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        calls.append(arguments)
+        return spelled(*arguments, **named)
+
+    with (
+        patch.object(btree, "FEW_PAGES", 1_000),
+        patch.multiple(by_number, _ROWS=256, _FIRST_ROWS=64),
+        patch.object(by_number.NumberedTable, "_spelled", counted),
+        open_database(path) as database,
+    ):
+        read = database.blocks_and("t", ["start", "end", "n", "d"], NOTHING_MORE)
+        assert sum(len(block["n"]) for block, _ in read) == len(rows)
+    assert len(calls) == 2  # the first rows, and nothing behind the last
+
+
+TEXTS = st.one_of(
+    st.none(),
+    st.sampled_from(["", "train", "\x1e", "\x1f", "a\x1fb", "x" * 512, "x" * 513, "ä" * 300]),
+    st.sampled_from([b"", b"\x1e", b"\xff\xfe", b"a\0b", b"\0" + b"y" * 600, 5, 1.5]),
+    st.text(max_size=3),
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(TEXTS, st.integers(0, 3)), max_size=40), st.sampled_from("TN"))
+def test_texts_read_together_are_those_of_the_rows(
+    rows: list[tuple[Any, int]], affinity: str
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        kind = {"T": "TEXT", "N": ""}[affinity]
+        path = write(Path(folder, "t.sqlite"), rows, columns=f"text {kind}, a INTEGER")
+        query = "SELECT CAST(text AS TEXT) FROM t WHERE a IN (1, 2)"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            wanted = [text for (text,) in connection.execute(query)]
+        with patch.object(by_number, "_ROWS", 8), open_database(path) as database:
+            codes, texts = database.texts("t", "text", "a IN (1, 2)")
+        assert [None if code < 0 else texts[code] for code in codes] == wanted

@@ -13,12 +13,13 @@ import numpy as np
 
 from rlviz.errors import NotAnExport, RlvizError, UnreadableReport
 from rlviz.reports.btree import NOTHING_MORE, read_blocks, read_integers
+from rlviz.reports.by_number import Codes, NumberedTable, cell
 from rlviz.reports.page_texts import read_texts
 from rlviz.reports.pages import NotPlain
 from rlviz.reports.records import NOT_INTEGER, NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -93,7 +94,7 @@ class Database:
         read = read_integers(self.path, self.connection, table, columns, where)
         if read is not None:
             return read
-        parts = list(self._selected(table, columns, where))
+        parts = [block for block, _ in self._through_sql(table, columns, where=where)]
         split = {c: np.concatenate([_NONE, *(part[c] for part in parts)]) for c in columns}
         return split, sum(len(part[columns[0]]) for part in parts)
 
@@ -134,30 +135,40 @@ class Database:
                 done += len(block[columns[0]])
                 yield block, chosen
         except NotPlain:
-            for read in self._selected(table, (*columns, *more.columns), done=done):
-                these = np.isin(read[more.of], more.values) if more.values else None
-                chosen = {} if these is None else {c: v[these] for c, v in read.items()}
-                yield {c: read[c] for c in columns}, chosen
+            yield from self._through_sql(table, columns, more, done=done)
 
-    def _selected(
-        self, table: str, columns: Sequence[str], where: str = "", done: int = 0
-    ) -> Iterator[dict[str, Int64]]:
-        """Read through SQL, without the rows that are `done`."""
-        # typeof() costs a tenth of the read and spares every reader after it odd values.
-        cells = [
-            f"CASE typeof(\"{c}\") WHEN 'integer' THEN \"{c}\" WHEN 'null' THEN {NULL}"
-            f" ELSE {NOT_INTEGER} END"
-            if c in self.tables[table]
-            else str(NULL)
-            for c in columns
-        ]
-        # A column of that name hides the numbers of the rows.
-        if not any(name.lower() == "rowid" for name in self.tables[table]):
+    def _through_sql(
+        self,
+        table: str,
+        columns: Sequence[str],
+        more: More = NOTHING_MORE,
+        where: str = "",
+        done: int = 0,
+    ) -> Iterator[tuple[dict[str, Int64], dict[str, Int64]]]:
+        """Read as `blocks_and` does, without the rows that are `done`."""
+        numbered = self._numbered(table)
+        if numbered is not None:
             with suppress(*_FAILURES):  # no row numbers; or damaged, which is told below
-                for parts in _joined(self.connection, cells, table, where, done):
-                    done += len(parts[0])
-                    yield dict(zip(columns, parts, strict=True))
+                for rows in numbered.rows(columns, where, done):
+                    block = rows.columns
+                    these, chosen = _chosen(block, more)
+                    if chosen and rows.numbers is not None:
+                        chosen |= numbered.numbered(more.columns, rows.numbers[these])
+                    done += rows.height
+                    yield block, chosen
                 return
+        for read in self._row_by_row(table, (*columns, *more.columns), where, done):
+            yield {c: read[c] for c in columns}, _chosen(read, more)[1]
+
+    def _numbered(self, table: str) -> NumberedTable | None:
+        # A column of that name hides the numbers of the rows.
+        hidden = any(name.lower() == "rowid" for name in self.tables[table])
+        return None if hidden else NumberedTable(self.connection, table, self.tables[table])
+
+    def _row_by_row(
+        self, table: str, columns: Sequence[str], where: str, done: int
+    ) -> Iterator[dict[str, Int64]]:
+        cells = (cell(c) if c in self.tables[table] else str(NULL) for c in columns)
         query = f"SELECT {', '.join(cells)}{_in_order(table, where)} LIMIT -1 OFFSET {done}"
         with self._reading():
             cursor = self.connection.execute(query)
@@ -180,18 +191,22 @@ class Database:
             The distinct texts.
         """
         read = read_texts(self.path, self.connection, table, column, where)
-        if read is not None:
-            codes, texts = read
-            return codes, [_lenient(text) for text in texts]
-        query = f'SELECT CAST("{column}" AS TEXT){_in_order(table, where)}'
+        codes, texts = read or self._texts_through_sql(table, column, where)
+        return codes, [_lenient(text) for text in texts]
+
+    def _texts_through_sql(self, table: str, column: str, where: str) -> tuple[Int64, list[bytes]]:
+        # As bytes: SQLite's own decoding gives up at the first broken text.
+        self.connection.text_factory = bytes
         try:
-            # SQLite's own decoding calls no Python, but gives up at the first broken text.
-            self.connection.text_factory = str
-            return _encode(chain.from_iterable(self.connection.execute(query)))
-        except _FAILURES:
-            self.connection.text_factory = _lenient
+            if numbered := self._numbered(table):
+                with suppress(*_FAILURES):
+                    return numbered.texts(column, where)
+            query = f'SELECT CAST("{column}" AS TEXT){_in_order(table, where)}'
+            codes = Codes()
             with self._reading():
-                return _encode(chain.from_iterable(self.connection.execute(query)))
+                # One at a time: a text that a million rows repeat is in memory once.
+                coded = codes.of(chain.from_iterable(self.connection.execute(query)))
+            return coded, codes.texts
         finally:
             self.connection.text_factory = _lenient
 
@@ -242,37 +257,11 @@ def open_database(path: Path) -> Iterator[Database]:
         connection.close()
 
 
-def _joined(
-    connection: sqlite3.Connection, cells: Sequence[str], table: str, where: str, done: int
-) -> Iterator[list[Int64]]:
-    """Fetch a text a column for many rows: a number of Python's own for each cell takes longer."""
-    inner = ", ".join(f"{cell} AS c{place}" for place, cell in enumerate(cells))
-    joined = ", ".join(f"group_concat(c{place})" for place in range(len(cells)))
-    further = f"rowid >= ?{f' AND ({where})' if where else ''} ORDER BY rowid LIMIT {_ROWS}"
-    first = NULL  # the least row number there can be
-    while first < 1 << 63:
-        source = f'"{table}" NOT INDEXED WHERE {further} OFFSET {done}'
-        query = f"SELECT max(k), {joined} FROM (SELECT rowid AS k, {inner} FROM {source})"
-        last, *texts = connection.execute(query, (first,)).fetchone()
-        if last is None:
-            return
-        yield [np.fromstring(text, np.int64, sep=",") for text in texts]
-        first, done = last + 1, 0
-
-
-def _encode(cells: Iterator[str | None]) -> tuple[Int64, list[str]]:
-    # One at a time: a text that a million rows repeat is in memory once.
-    codes = _Codes({None: -1})
-    coded = np.fromiter(map(codes.__getitem__, cells), np.int64)
-    return coded, [text for text in codes if text is not None]
-
-
-class _Codes(dict["str | None", int]):
-    """Numbers texts as they come."""
-
-    def __missing__(self, text: str | None) -> int:
-        code = self[text] = len(self) - 1
-        return code
+def _chosen(block: Mapping[str, Int64], more: More) -> tuple[NDArray[np.intp], dict[str, Int64]]:
+    if not more.values:
+        return np.empty(0, np.intp), {}
+    these = np.flatnonzero(np.isin(block[more.of], more.values))
+    return these, {c: v[these] for c, v in block.items()}
 
 
 def _check_header(path: Path) -> None:

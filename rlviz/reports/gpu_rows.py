@@ -68,14 +68,23 @@ def read_gpu_rows(
     database: Database, names: Names, window: Window, found: list[Diagnostic]
 ) -> GpuRows:
     """Read kernels, copies, sets and graph launches; without frames where no table is there."""
-    tables: tuple[tuple[int, str, tuple[str, ...], Callable[[Names, Columns], Int32]], ...] = (
-        (KERNEL, "KERNEL", ("shortName", "demangledName"), _kernel_names),
-        (MEMCPY, "MEMCPY", ("copyKind",), _copy_names),
-        (MEMSET, "MEMSET", (), _set_names),
-        (GRAPH, "GRAPH_TRACE", ("graphId",), _graph_names),
+    try:
+        return _gathered(database, names, window, found, _SHORT_NAMES)
+    except _NoShortNameError:  # before anything was found: kernels come first
+        return _gathered(database, names, window, found, _ANY_NAMES)
+
+
+def _gathered(
+    database: Database, names: Names, window: Window, found: list[Diagnostic], kernels: _NamedBy
+) -> GpuRows:
+    tables: tuple[tuple[int, str, _NamedBy], ...] = (
+        (KERNEL, "KERNEL", kernels),
+        (MEMCPY, "MEMCPY", _NamedBy(("copyKind",), _copy_names)),
+        (MEMSET, "MEMSET", _NamedBy((), _set_names)),
+        (GRAPH, "GRAPH_TRACE", _NamedBy(("graphId",), _graph_names)),
     )
     lean, there, collectives = LeanRows(), False, Collectives(database)
-    for kind, suffix, extra, name in tables:
+    for kind, suffix, (extra, name) in tables:
         table = _PREFIX + suffix
         if missing_columns(database, table, REQUIRED, found):
             continue
@@ -114,10 +123,19 @@ def first_device(database: Database) -> pl.DataFrame | None:
     return None
 
 
-def _kernel_names(names: Names, columns: Columns) -> Int32:
+class _NoShortNameError(Exception):
+    pass
+
+
+def _short_names(names: Names, columns: Columns) -> Int32:
     short = names.of_string_ids(columns["shortName"])
-    if not (short < 0).any():
-        return short
+    if (short < 0).any():
+        raise _NoShortNameError
+    return short
+
+
+def _any_names(names: Names, columns: Columns) -> Int32:
+    short = names.of_string_ids(columns["shortName"])
     full = names.of_string_ids(np.where(short < 0, columns["demangledName"], NULL))
     return np.where(short >= 0, short, np.where(full >= 0, full, names.code(UNNAMED)))
 
@@ -136,3 +154,13 @@ def _graph_names(names: Names, columns: Columns) -> Int32:
     distinct, where = np.unique(columns["graphId"], return_inverse=True)
     codes = [names.code(f"CUDA graph {k}" if k > NOT_INTEGER else "CUDA graph") for k in distinct]
     return np.array(codes, np.int32)[where]
+
+
+class _NamedBy(NamedTuple):
+    columns: tuple[str, ...]
+    name: Callable[[Names, Columns], Int32]
+
+
+# All kernels have a short name but in odd reports, and a column more is a tenth of the time.
+_SHORT_NAMES = _NamedBy(("shortName",), _short_names)
+_ANY_NAMES = _NamedBy(("shortName", "demangledName"), _any_names)
