@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rlviz.reports import btree, by_number
 from rlviz.reports.btree import NOTHING_MORE, More
-from rlviz.reports.database import NULL, open_database
+from rlviz.reports.database import NOT_INTEGER, NULL, open_database
 from tests.test_btree import by_sql, rows_of, write
 
 ROW_NUMBERS = [-(2**63), -(2**63) + 1, -5, 0, 7, 2**40, 2**63 - 2, 2**63 - 1]
@@ -128,6 +128,48 @@ def test_numbers_packed_into_few_texts_are_those_of_the_rows(
                 for row in by_sql(path, "t", ["near", "b", "c"])
                 if further.values and row[1] in further.values
             ]
+
+
+# Steady rows, and what may come in the place of one cell of theirs: also numbers that just fit in
+# the bits that were guessed, or just do not.
+START = 10**9
+STEADY_ROWS = [(START + 9 * i, START + 9 * i + i, 7, i % 3, None if i % 2 else i) for i in range(8)]
+KINDS = ["a", "near", "same", "few", "nullable"]
+EDGES = [sign * 2**bits + d for bits in range(63) for sign in (-1, 1) for d in (-1, 0, 1)]
+NEAR_EDGES = [START + sign * 2**bits + d for bits in range(62) for sign in (-1, 1) for d in (-1, 0)]
+NO_INTEGERS = [None, "", "7", b"7", f"{START + 50}", b"5", 7.0, 1.5, 1e300, -1e300, float("-inf")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", [KINDS, ["few", "nullable", "same", "a", "near"], ["a", "few"]])
+def test_a_cell_that_was_not_guessed_is_read_all_the_same(kind: str, order: list[str]) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"CREATE TABLE t ({', '.join(KINDS)})")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", STEADY_ROWS * 2)
+        table = by_number.NumberedTable(connection, "t", KINDS)
+        for odd in (*EDGES, *NEAR_EDGES, *NO_INTEGERS):
+            connection.execute(f"UPDATE t SET {kind} = ? WHERE rowid = 14", (odd,))
+            with patch.multiple(by_number, _ROWS=8, _FIRST_ROWS=8):
+                read = [
+                    row for rows in table.rows(order) for row in rows_of((rows.columns, 8), order)
+                ]
+            told = connection.execute(f"SELECT {', '.join(order)} FROM t").fetchall()
+            assert read == [tuple(map(as_integer, row)) for row in told], odd
+
+
+def test_a_number_too_long_beside_one_too_short_is_seen() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        wanted = [*range(12), -(10**18) // 2, -2 * 10**18, 14, 15]
+        connection.executemany("INSERT INTO t VALUES (?)", [(a,) for a in wanted])
+        table = by_number.NumberedTable(connection, "t", ["a"])
+        with patch.multiple(by_number, _ROWS=8, _FIRST_ROWS=8):
+            read = [a for rows in table.rows(["a"]) for a in rows.columns["a"].tolist()]
+        assert read == wanted
+
+
+def as_integer(cell: object) -> int:
+    return NULL if cell is None else cell if isinstance(cell, int) else NOT_INTEGER
 
 
 def test_rows_as_nsys_writes_them_are_not_read_one_by_one(tmp_path: Path) -> None:
