@@ -10,6 +10,8 @@ import sqlite3
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -52,7 +54,8 @@ def _threads() -> int:
     return min(_MOST_THREADS, pl.thread_pool_size())
 
 
-class More(NamedTuple):
+@dataclass(frozen=True)
+class More:
     """Further columns, of some rows only.
 
     Parameters
@@ -69,11 +72,25 @@ class More(NamedTuple):
     of: str
     values: tuple[int, ...]
 
+    def rows(self, told: Int64) -> NDArray[np.intp]:
+        """Find these rows among others, by their values in column `of`."""
+        if self._table is None:
+            return np.flatnonzero(np.isin(told, self.values))
+        # What is out of its range finds the first or the last, and neither is a value.
+        return np.flatnonzero(self._table.take(told + 1, mode="clip"))
+
+    @cached_property
+    def _table(self) -> NDArray[np.bool_] | None:
+        if not self.values or min(self.values) < 0 or max(self.values) >= _DENSE:
+            return None
+        table = np.zeros(max(self.values) + 3, np.bool_)
+        table[np.array(self.values) + 1] = True
+        return table
+
 
 NOTHING_MORE = More((), "", ())
 
-# Fewer are compared one by one sooner than looked up.
-_FEW_VALUES = 64
+_DENSE = 1 << 24  # as nsys numbers its strings: up to here a table is small
 
 _MEMBERSHIP = re.compile(r"(\w+) IN \((\d+(?:, \d+)*)\)")
 
@@ -327,7 +344,7 @@ class _Blocks(NamedTuple):
         rows = self._decoded(block, cells, self.columns)
         if not self.more.values:
             return rows, {}
-        chosen = np.flatnonzero(_is_any(rows[self.more.of], self.more.values))
+        chosen = self.more.rows(rows[self.more.of])
         further = self._decoded(block, cells[chosen], self.more.columns)
         return rows, {**{c: v[chosen] for c, v in rows.items()}, **further}
 
@@ -336,15 +353,6 @@ class _Blocks(NamedTuple):
         if len(cells) and target:
             decode(block, cells, target)
         return _by_name(self.place, columns, target, len(cells))
-
-
-def _is_any(column: Int64, values: Sequence[int]) -> NDArray[np.bool_]:
-    if len(values) > _FEW_VALUES:
-        return np.isin(column, values)
-    found = np.zeros(len(column), np.bool_)
-    for value in values:
-        found |= column == value
-    return found
 
 
 def _finish(running: deque[Future[None]], most: int) -> None:

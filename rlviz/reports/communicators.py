@@ -34,14 +34,25 @@ def read_communicators(database: Database) -> tuple[Communicator, ...]:
         payloads.append("jsonText")
     if database.has(_TABLE, "jsonTextId") and database.has("StringIds", "id", "value"):
         payloads.append(f"(SELECT value FROM StringIds WHERE id = {_TABLE}.jsonTextId)")
-    found: set[Communicator | None] = set()
-    for payload in payloads:
-        rows = database.rows(
-            f"SELECT DISTINCT globalTid >> 24 & 0xFFFFFF, CAST({payload} AS TEXT) FROM {_TABLE}"
-            f" WHERE domainId <> 0 AND typeof(globalTid) = 'integer'"
-            f" AND {payload} LIKE '%\"{_RANKS}\"%' LIMIT {_MOST}"
-        )
-        found.update(_communicator(int(str(pid)), str(text)) for pid, text in rows)
+    if not payloads:
+        return ()
+    # One look at the rows for all of them.
+    told = [f"{payload} LIKE '%\"{_RANKS}\"%'" for payload in payloads]
+    texts = (
+        f"CASE WHEN {condition} THEN CAST({payload} AS TEXT) END"
+        for payload, condition in zip(payloads, told, strict=True)
+    )
+    rows = database.rows(
+        f"SELECT DISTINCT globalTid >> 24 & 0xFFFFFF, {', '.join(texts)} FROM {_TABLE}"
+        f" WHERE domainId <> 0 AND typeof(globalTid) = 'integer' AND ({' OR '.join(told)})"
+        f" LIMIT {_MOST}"
+    )
+    found = {
+        _communicator(int(str(pid)), str(text))
+        for pid, *own in rows
+        for text in own
+        if text is not None
+    }
     known = [one for one in found if one is not None]
     return tuple(sorted(known, key=lambda one: (one.pid, one.number or 0, one.ranks, one.rank)))
 

@@ -260,7 +260,7 @@ def open_database(path: Path) -> Iterator[Database]:
 def _chosen(block: Mapping[str, Int64], more: More) -> tuple[NDArray[np.intp], dict[str, Int64]]:
     if not more.values:
         return np.empty(0, np.intp), {}
-    these = np.flatnonzero(np.isin(block[more.of], more.values))
+    these = more.rows(block[more.of])
     return these, {c: v[these] for c, v in block.items()}
 
 
