@@ -1,4 +1,4 @@
-"""Integer columns of a table that numbers its rows, through SQL: a text for many rows."""
+"""Columns of a table that numbers its rows, through SQL: a text for many rows."""
 
 from __future__ import annotations
 
