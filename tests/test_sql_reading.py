@@ -202,13 +202,31 @@ TEXTS = st.one_of(
 
 
 @settings(max_examples=100)
-@given(st.lists(st.tuples(TEXTS, st.integers(0, 3)), max_size=40), st.sampled_from("TN"))
+@given(
+    st.lists(st.tuples(TEXTS, st.integers(0, 3)), max_size=40),
+    st.sampled_from("TN"),
+    st.sampled_from(
+        [
+            "SELECT 1",
+            "DELETE FROM t",
+            "DELETE FROM t WHERE rowid % 13 = 5",
+            f"UPDATE t SET rowid = {2**63 - 1} WHERE rowid = 3",
+            f"UPDATE t SET rowid = {-(2**63)} WHERE rowid = 3",
+        ]
+    ),
+)
 def test_texts_read_together_are_those_of_the_rows(
-    rows: list[tuple[Any, int]], affinity: str
+    rows: list[tuple[Any, int]], affinity: str, change: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         kind = {"T": "TEXT", "N": ""}[affinity]
-        path = write(Path(folder, "t.sqlite"), rows, columns=f"text {kind}, a INTEGER")
+        path = write(
+            Path(folder, "t.sqlite"),
+            rows,
+            change,
+            columns=f"text {kind}, a INTEGER",
+        )
+
         query = "SELECT CAST(text AS TEXT) FROM t WHERE a IN (1, 2)"
         with closing(sqlite3.connect(path)) as connection:
             connection.text_factory = lambda raw: raw.decode("utf-8", "replace")

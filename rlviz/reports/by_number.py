@@ -127,7 +127,7 @@ class NumberedTable(NamedTuple):
         _, read = self._spelled(own, f"rowid IN ({','.join(map(str, numbers.tolist()))})")
         return self._all(columns, read, len(numbers))
 
-    def texts(self, column: str, where: str = "") -> tuple[Int64, list[bytes]]:
+    def texts(self, column: str, where: str = "") -> tuple[Int64, list[bytes]] | None:
         """Read a text column as codes, by row number.
 
         `connection` has to give texts as bytes.
@@ -145,34 +145,53 @@ class NumberedTable(NamedTuple):
             Index into `texts`, -1 for NULL.
         texts : list of bytes
             The distinct texts.
+        None
+            In place of both, when some row numbers between the first and the last are not there.
         """
-        rows = (
-            f'SELECT rowid AS k, CAST("{column}" AS TEXT) AS t FROM "{self.name}" NOT INDEXED'
-            f" WHERE rowid >= ?{f' AND ({where})' if where else ''} ORDER BY rowid LIMIT {_ROWS}"
-        )
-        # A long one becomes two, so that their number is wrong, as where a text has a separator.
-        text = (
-            f"CASE WHEN length(CAST(t AS BLOB)) <= {_LONGEST} THEN t"
-            f" WHEN t IS NULL THEN '{_NO_TEXT}' ELSE '{_BETWEEN}' END"
-        )
-        together = (
-            f"SELECT max(k), count(*), count(t), group_concat({text}, '{_BETWEEN}') FROM ({rows})"
-        )
-        codes, parts, first = Codes(), [np.empty(0, np.int64)], NULL
-        while first <= _LAST:
-            ((last, count, there, joined),) = self.connection.execute(together, (first,)).fetchall()
-            if last is None:
-                break
-            texts = joined.split(_BETWEEN.encode())
-            found: Iterable[bytes | None] = texts
-            absent = _NO_TEXT.encode()
-            if len(texts) != count or (there != count and texts.count(absent) != count - there):
-                found = (t for _, t in self.connection.execute(rows, (first,)))
-            elif there != count:
-                found = (None if t == absent else t for t in texts)
-            parts.append(codes.of(found))
-            first = last + 1
+        numbers = self._all_numbers()
+        if numbers is None:
+            return None
+        codes, parts = Codes(), [np.empty(0, np.int64)]
+        for first in numbers[::_ROWS]:
+            until = min(first + _ROWS - 1, numbers[-1])
+            parts.append(codes.of(self._texts_of(column, where, (first, until))))
         return np.concatenate(parts), codes.texts
+
+    def _all_numbers(self) -> range | None:
+        """Give the numbers of all rows; None where some are missing between them."""
+        table = f'FROM "{self.name}"'
+        # Each is known without a look at the rows, but only on its own.
+        asked = f"SELECT (SELECT min(rowid) {table}), (SELECT max(rowid) {table})"
+        ((first, last),) = self.connection.execute(asked).fetchall()
+        ((count,),) = self.connection.execute(f"SELECT count(*) {table}").fetchall()
+        if first is None:
+            return range(0)
+        return range(first, last + 1) if last - first + 1 == count else None
+
+    def _texts_of(
+        self, column: str, where: str, between: tuple[int, int]
+    ) -> Iterable[bytes | None]:
+        text = f'CAST("{column}" AS TEXT)'
+        # A long one becomes two, so that their number is wrong, as where a text has a separator.
+        together = (
+            f"CASE WHEN length(CAST({text} AS BLOB)) <= {_LONGEST} THEN {text}"
+            f" WHEN \"{column}\" IS NULL THEN '{_NO_TEXT}' ELSE '{_BETWEEN}' END"
+        )
+        counted = f"count(*), count(\"{column}\"), group_concat({together}, '{_BETWEEN}')"
+        rows = f'FROM "{self.name}" NOT INDEXED WHERE rowid BETWEEN ? AND ?'
+        rows += f" AND ({where})" if where else ""
+        ((count, there, joined),) = self.connection.execute(
+            f"SELECT {counted} {rows}", between
+        ).fetchall()
+        if not count:
+            return ()
+        texts: list[bytes] = joined.split(_BETWEEN.encode())
+        absent = _NO_TEXT.encode()
+        if len(texts) == count == there:
+            return texts
+        if len(texts) == count and texts.count(absent) == count - there:
+            return (None if one == absent else one for one in texts)
+        return (one for (one,) in self.connection.execute(f"SELECT {text} {rows}", between))
 
     def _packed(self, packing: Packing, first: int, until: int, where: str) -> Rows | None:
         """Read the rows from one number to another; None: they are not as guessed."""

@@ -200,7 +200,8 @@ class Database:
         try:
             if numbered := self._numbered(table):
                 with suppress(*_FAILURES):
-                    return numbered.texts(column, where)
+                    if read := numbered.texts(column, where):
+                        return read
             query = f'SELECT CAST("{column}" AS TEXT){_in_order(table, where)}'
             codes = Codes()
             with self._reading():
