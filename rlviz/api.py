@@ -144,20 +144,23 @@ def show(
     >>> timeline = rlviz.show("demo-reports")
     Timeline(8 rows, 8 reports, ... s): charts are shown in a notebook; ...
     """
-    from rlviz.filling import fill, look_at, worth_filling  # only drawing needs Bokeh
+    from rlviz.filling import fill, look_at, worth_filling
     from rlviz.view.cells import in_notebook
-    from rlviz.view.timeline import Timeline
 
+    live = not static and in_notebook()
     part = part_of(steps, ranks, roles)
     if isinstance(reports, ZoomableRun):
-        timeline = Timeline(reports)
+        run = reports
     else:
         opening = _opening(
             reports, rules, iteration_marker, offsets, executor, cache, part, anonymize=anonymize
         )
-        if not static and in_notebook() and worth_filling(opening):
+        if live and worth_filling(opening):
             return fill(opening)
-        timeline = Timeline(opening.run())
+        run = opening.run()
+    from rlviz.view.timeline import Timeline  # only drawing needs Bokeh
+
+    timeline = Timeline(run)
     look_at(timeline, part)
     timeline._show(static=static)
     return timeline

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rlviz.errors import RlvizError
 from rlviz.levels.elsewhere import make_rows_in
+from rlviz.levels.kept import kept_report, kept_sketch
+from rlviz.levels.store import Store
 from rlviz.loading import outcomes_of, waiting_bytes
 from rlviz.pool import Processes
 from rlviz.selection import sketch
 from rlviz.view.compose import compose
-from rlviz.view.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rlviz.levels.query import ZoomableRun
     from rlviz.opening import Opening
     from rlviz.reports.report import Report
     from rlviz.run.part import Part
     from rlviz.view.scene import Scene, Shade
+    from rlviz.view.timeline import Timeline
 
     Outcome = Report | RlvizError
 
@@ -59,28 +64,65 @@ def fill(opening: Opening) -> Timeline:
     RlvizError
         No report can be read.
     """
-    outcomes: list[Outcome] = []
-    for one in opening.found:
+    with Processes() as processes:
+        with _sketching(opening, processes) as sketched:
+            # Meanwhile, for it takes as long: a page makes BokehJS ready, and Bokeh is imported.
+            from rlviz.view.libraries import send_ahead
+
+            send_ahead()
+            from rlviz.view.timeline import Timeline
+
+            outcomes = sketched()
+        run = _run_of(opening, outcomes)
+        timeline = Timeline(run)
+        timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
+        part = opening.wishes.part
+        placed = look_at(timeline, part)
+        timeline._begin()
         try:
-            outcomes.append(sketch(one, opening.store))
-        except RlvizError as error:
-            outcomes.append(error)
-    run = _run_of(opening, outcomes)
-    timeline = Timeline(run)
-    timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
-    part = opening.wishes.part
-    placed = look_at(timeline, part)
-    timeline._begin()
-    try:
-        _read(opening, timeline, outcomes)
-        if not placed:
-            look_at(timeline, part)
-        timeline._display_kept()
-    except KeyboardInterrupt:
-        scene = _underway(timeline.scene, timeline.run, outcomes, "stopped reading")
-        timeline._renew(timeline.run, scene)
-        raise
+            _read(opening, processes, timeline, outcomes)
+            if not placed:
+                look_at(timeline, part)
+            timeline._display_kept()
+        except KeyboardInterrupt:
+            scene = _underway(timeline.scene, timeline.run, outcomes, "stopped reading")
+            timeline._renew(timeline.run, scene)
+            raise
     return timeline
+
+
+@contextmanager
+def _sketching(opening: Opening, processes: Processes) -> Iterator[Callable[[], list[Outcome]]]:
+    """Begin to sketch reports elsewhere; what it gives waits for all of them."""
+    with tempfile.TemporaryDirectory(prefix="rlviz-", ignore_cleanup_errors=True) as folder:
+        passing = Store(Path(folder))
+        elsewhere = {
+            number: one.path
+            for number, one in enumerate(opening.found)
+            if opening.wishes.executor is None and not one.is_capture
+        }
+        told = processes.sketch(elsewhere, passing.folder)
+
+        def sketched() -> list[Outcome]:
+            # An error of theirs is met again here, and told of where others are.
+            made = {number for number, error in told if error is None}
+            return [
+                _sketch(opening, number, passing if number in made else None)
+                for number in range(len(opening.found))
+            ]
+
+        yield sketched
+
+
+def _sketch(opening: Opening, number: int, passing: Store | None) -> Outcome:
+    one = opening.found[number]
+    try:
+        if passing is None:
+            return sketch(one, opening.store)
+        kept = opening.store and kept_report(opening.store, one.path, one.key, one.role)
+        return kept or kept_sketch(passing, one.path, one.key, one.role)
+    except RlvizError as error:
+        return error
 
 
 def look_at(timeline: Timeline, part: Part) -> bool:
@@ -97,20 +139,21 @@ def look_at(timeline: Timeline, part: Part) -> bool:
     return True
 
 
-def _read(opening: Opening, timeline: Timeline, outcomes: list[Outcome]) -> None:
+def _read(
+    opening: Opening, processes: Processes, timeline: Timeline, outcomes: list[Outcome]
+) -> None:
     due = time.monotonic() + _EVERY_S
     executor, store = opening.wishes.executor, opening.store
-    with Processes() as processes:
-        for number, outcome in outcomes_of(opening.found, processes, executor, store):
-            outcomes[number] = outcome
-            began = time.monotonic()
-            if began >= due and any(map(_waits, outcomes)):
-                run = _run_of(opening, outcomes)
-                timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
-                took = time.monotonic() - began
-                due = began + max(_EVERY_S, took / _SHARE)
-        whole = _run_of(opening, outcomes, kept=True)
-        make_rows_in(processes, whole)
+    for number, outcome in outcomes_of(opening.found, processes, executor, store):
+        outcomes[number] = outcome
+        began = time.monotonic()
+        if began >= due and any(map(_waits, outcomes)):
+            run = _run_of(opening, outcomes)
+            timeline._renew(run, _underway(compose(run), run, outcomes, "reading"))
+            took = time.monotonic() - began
+            due = began + max(_EVERY_S, took / _SHARE)
+    whole = _run_of(opening, outcomes, kept=True)
+    make_rows_in(processes, whole)
     timeline._renew(whole)
 
 

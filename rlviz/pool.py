@@ -60,7 +60,7 @@ class Processes:
     def read(
         self, paths: Mapping[int, Path], folder: Path
     ) -> Iterator[tuple[int, RlvizError | None]]:
-        """Read reports into the store in `folder`; tell of each when it is done.
+        """Begin to read reports into the store in `folder`; tell of each when it is done.
 
         Parameters
         ----------
@@ -76,16 +76,30 @@ class Processes:
         error : RlvizError or None
             Why it could not be read. A process that dies costs the report that it read, no other.
         """
+        return self._read("read", paths, folder, self._count)
+
+    def sketch(
+        self, paths: Mapping[int, Path], folder: Path
+    ) -> Iterator[tuple[int, RlvizError | None]]:
+        """Read what takes no time of reports, as of `rlviz.levels.kept.keep_sketch`; as `read`.
+
+        One processor is left to the caller, who has something else to do meanwhile.
+        """
+        return self._read("sketch", paths, folder, max(1, self._count - 1))
+
+    def _read(
+        self, what: str, paths: Mapping[int, Path], folder: Path, count: int
+    ) -> Iterator[tuple[int, RlvizError | None]]:
         store = str(folder.absolute())
         jobs = {
-            number: {"store": store, "read": str(paths[number].absolute())}
+            number: {"store": store, what: str(paths[number].absolute())}
             for number in sorted(paths, key=lambda number: -_size(paths[number]))
         }
-        for number, answer in self._done(jobs):
-            yield number, _understood(answer, paths[number])
+        answers = self._done(jobs, count)
+        return ((number, _understood(answer, paths[number])) for number, answer in answers)
 
     def make_rows(self, rows: Sequence[int], memory: str, folder: Path) -> Iterator[int]:
-        """Work rows out into the store in `folder`, as of `rlviz.levels.elsewhere`.
+        """Begin to work rows out into the store in `folder`, as of `rlviz.levels.elsewhere`.
 
         Parameters
         ----------
@@ -103,27 +117,33 @@ class Processes:
         """
         store = str(folder.absolute())
         jobs = {row: {"store": store, "memory": memory, "row": row} for row in rows}
-        for row, _ in self._done(jobs):
-            yield row
+        return (row for row, _ in self._done(jobs, self._count))
 
     def _done(
-        self, jobs: Mapping[int, dict[str, Any]]
+        self, jobs: Mapping[int, dict[str, Any]], count: int
     ) -> Iterator[tuple[int, dict[str, Any] | int]]:
-        """Do jobs in their order; give the answer to each, or the status of who died of it."""
+        """Begin jobs in their order; give the answer to each, or the status of who died of it."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         for number in jobs:
             waiting.put(number)
         done: queue.SimpleQueue[tuple[int, dict[str, Any] | int | Exception]] = queue.SimpleQueue()
-        count = min(self._count, len(jobs))
         threads = [
             threading.Thread(target=self._drive, args=(jobs, waiting, done), daemon=True)
-            for _ in range(count)
+            for _ in range(min(count, len(jobs)))
         ]
+        for thread in threads:
+            thread.start()
+        return self._answers(len(jobs), threads, done)
+
+    def _answers(
+        self,
+        count: int,
+        threads: list[threading.Thread],
+        done: queue.SimpleQueue[tuple[int, dict[str, Any] | int | Exception]],
+    ) -> Iterator[tuple[int, dict[str, Any] | int]]:
         complete = False
         try:
-            for thread in threads:
-                thread.start()
-            for _ in jobs:
+            for _ in range(count):
                 number, answer = _next_of(done)
                 if isinstance(answer, Exception):
                     raise answer
@@ -208,7 +228,7 @@ class Processes:
 def serve() -> None:
     """Do the jobs that come line by line, until there are no more."""
     from rlviz.levels.elsewhere import make_planned_row
-    from rlviz.levels.kept import keep
+    from rlviz.levels.kept import keep, keep_sketch
     from rlviz.levels.store import Store
 
     # Whatever else is printed must not get between the answers.
@@ -223,6 +243,8 @@ def serve() -> None:
         try:
             if "read" in job:
                 keep(store, Path(job["read"]))
+            elif "sketch" in job:
+                keep_sketch(store, Path(job["sketch"]))
             else:
                 make_planned_row(store, job["memory"], job["row"])
         except RlvizError as error:

@@ -20,6 +20,7 @@ from rlviz.levels import kept
 from rlviz.levels.store import Store
 from rlviz.pool import Processes
 from rlviz.processors import processors
+from rlviz.reports.read import sketch_report
 from tests.killed import kill_writers
 from tests.small_reports import told, write
 
@@ -91,6 +92,26 @@ def test_errors_come_back_whole(tmp_path: Path) -> None:
     assert isinstance(error, NotAnExport)
     assert error.path == path
     assert error.remedy
+
+
+def test_a_sketch_of_another_process_is_that_of_this_one(tmp_path: Path) -> None:
+    paths = dict(enumerate(sorted(reports(tmp_path / "reports", 2).iterdir())))
+    store = Store(tmp_path / "store")
+    with Processes(1) as processes:
+        assert dict(processes.sketch(paths, store.folder)) == {0: None, 1: None}
+    for path in paths.values():
+        known, here = kept.kept_sketch(store, path), sketch_report(path)
+        assert known.unread
+        assert known.entry is None
+        for name in ("activity", "ranges", "marks", "devices", "sums", "collectives"):
+            one, other = getattr(known, name), getattr(here, name)
+            assert (one is None) == (other is None), name
+            if one is not None:
+                assert_frame_equal(one, other)
+        assert known.identity == here.identity
+        assert (known.names, known.start, known.key) == (here.names, here.start, here.key)
+    # Nobody takes a sketch for the report.
+    assert kept.kept_report(store, paths[0]) is None
 
 
 def test_a_process_that_dies_costs_one_report(

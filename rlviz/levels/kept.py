@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 
     from rlviz.levels.store import Entry, Store
 
-__all__ = ["keep", "kept_report", "key_of", "read_through", "sketched"]
+__all__ = [
+    "keep",
+    "keep_sketch",
+    "kept_report",
+    "kept_sketch",
+    "key_of",
+    "read_through",
+    "sketched",
+]
 
-_FORMAT = 4  # goes up when what is kept of a report changes
+_FORMAT = 5  # goes up when what is kept of a report changes
 _ENDS = 1 << 16
 _FRAMES = ("activity", "devices", "sums", "ranges", "marks", "collectives")
 
@@ -108,11 +116,32 @@ def keep(store: Store, path: Path, key: str | None = None, role: str | None = No
         unchanged = False
     if not unchanged:  # it is what was read, but nobody's copy
         return report
-    frames = {name: getattr(report, name) for name in _FRAMES}
-    present = {name: frame for name, frame in frames.items() if frame is not None}
-    entry = store.put(before, present, _facts(report, list(present)))
+    entry = _put(store, before, report)
     # The mapped columns replace those in memory, which can go.
     return report if entry is None else _opened(entry, path, key, role)
+
+
+def keep_sketch(store: Store, path: Path) -> None:
+    """Read what `sketched` reads, for the process that `kept_sketch` is called in."""
+    _put(store, _sketch_of(path), sketch_report(path))
+
+
+def kept_sketch(
+    store: Store, path: Path, key: str | None = None, role: str | None = None
+) -> Report:
+    """Take what `keep_sketch` has put into a store, else read it."""
+    entry = store.get(_sketch_of(path))
+    return sketch_report(path, key, role) if entry is None else _opened(entry, path, key, role)
+
+
+def _sketch_of(path: Path) -> str:
+    return f"{key_of(path)}-sketch"
+
+
+def _put(store: Store, key: str, report: Report) -> Entry | None:
+    frames = {name: getattr(report, name) for name in _FRAMES}
+    present = {name: frame for name, frame in frames.items() if frame is not None}
+    return store.put(key, present, _facts(report, list(present)))
 
 
 def _facts(report: Report, frames: list[str]) -> dict[str, Any]:
@@ -120,6 +149,7 @@ def _facts(report: Report, frames: list[str]) -> dict[str, Any]:
     folder = ray_node(report.path)
     return {
         "frames": frames,
+        "unread": report.unread,
         "names": report.names,
         "start": asdict(report.start),
         "diagnostics": [asdict(found) for found in report.diagnostics],
@@ -159,7 +189,8 @@ def _opened(entry: Entry, path: Path, key: str | None, role: str | None) -> Repo
         diagnostics=tuple(Diagnostic(**found) for found in facts["diagnostics"]),
         sums=frames["sums"],
         collectives=frames["collectives"],
-        entry=entry.folder.name,
+        unread=facts["unread"],
+        entry=None if facts["unread"] else entry.folder.name,
     )
 
 

@@ -10,17 +10,19 @@ from bokeh.layouts import column
 from bokeh.models import (
     AllLabels,
     BasicTicker,
+    ColumnDataSource,
     FixedTicker,
     LinearAxis,
     PanTool,
     PlainText,
+    Plot,
     Range,
     Range1d,
     RangeTool,
+    VArea,
     WheelZoomTool,
 )
 from bokeh.models.annotations import BoxAnnotation
-from bokeh.plotting import figure as bokeh_figure
 
 from rlviz.view.legible import host_part, short
 from rlviz.view.marks import draw_marks
@@ -31,7 +33,6 @@ from rlviz.view.windows import SHORTEST_S, limits, window
 
 if TYPE_CHECKING:
     from bokeh.models import Column
-    from bokeh.plotting import figure as Figure  # noqa: N812 - it is a class
 
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Scene
@@ -92,15 +93,15 @@ def draw(scene: Scene, theme: Theme = "light") -> Drawing:
 
 def _plot(
     name: str, frame_px: int, sides: tuple[int, int], x_range: Range1d, y_range: Range1d
-) -> Figure:
-    plot = bokeh_figure(
+) -> Plot:
+    return Plot(
         name=name,
+        title=None,
         x_range=x_range,
         y_range=y_range,
         frame_height=frame_px,
         sizing_mode="stretch_width",
         toolbar_location=None,
-        tools="",
         min_border_left=sides[0],
         min_border_right=sides[1],
         min_border_top=4,
@@ -113,13 +114,9 @@ def _plot(
         # Else Bokeh paints all once more, half a second after each move.
         lod_interval=0,
     )
-    plot.xgrid.visible = False
-    plot.ygrid.visible = False
-    plot.yaxis.visible = False
-    return plot
 
 
-def _main_plot(scene: Scene, paint: Paint, row_px: int, sides: tuple[int, int]) -> Figure:
+def _main_plot(scene: Scene, paint: Paint, row_px: int, sides: tuple[int, int]) -> Plot:
     start, end = window(scene.start_s, scene.end_s)
     first, last = limits(scene)
     x_range = Range1d(
@@ -138,7 +135,7 @@ def _main_plot(scene: Scene, paint: Paint, row_px: int, sides: tuple[int, int]) 
     plot.add_tools(wheel, pan)
     plot.toolbar.active_scroll = wheel
     plot.toolbar.active_drag = pan
-    _time_axis(plot, paint)
+    _time_axis(plot, paint, 11)
     _row_axes(plot, scene, paint, row_px)
     draw_marks(plot, scene, paint, row_px)
     return plot
@@ -154,12 +151,12 @@ def _left_px(scene: Scene, row_px: int) -> int:
     return max(POOL_COLUMN_PX + labels + (hosts + 14 if hosts else 0) + 10, strips + 10, 90)
 
 
-def _time_axis(plot: Figure, paint: Paint) -> None:
-    axis = plot.xaxis[0]
-    axis.update(
+def _time_axis(plot: Plot, paint: Paint, size: int) -> None:
+    axis = LinearAxis(
         ticker=BasicTicker(desired_num_ticks=9, num_minor_ticks=0),
         major_label_text_font=FONT,
-        major_label_text_font_size="11px",
+        major_label_text_font_size=f"{size}px",
+        major_label_policy=AllLabels(),
         major_tick_in=0,
         major_tick_out=5,
     )
@@ -169,9 +166,10 @@ def _time_axis(plot: Figure, paint: Paint) -> None:
         major_tick_line_color="muted",
         major_label_text_color="ink",
     )
+    plot.add_layout(axis, "below")
 
 
-def _row_axes(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
+def _row_axes(plot: Plot, scene: Scene, paint: Paint, row_px: int) -> None:
     if not scene.rows:
         return
     middles = [(row.top + row.bottom) / 2 for row in scene.rows]
@@ -188,7 +186,7 @@ def _row_axes(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
 
 
 def _texts(
-    plot: Figure,
+    plot: Plot,
     side: Literal["left", "right"],
     places: list[float],
     texts: list[str],
@@ -219,7 +217,7 @@ def _texts(
     plot.add_layout(axis, side)
 
 
-def _overview_plot(scene: Scene, paint: Paint, x_range: Range, sides: tuple[int, int]) -> Figure:
+def _overview_plot(scene: Scene, paint: Paint, x_range: Range, sides: tuple[int, int]) -> Plot:
     count = len(scene.overview)
     first, last = limits(scene)
     plot = _plot(
@@ -229,8 +227,7 @@ def _overview_plot(scene: Scene, paint: Paint, x_range: Range, sides: tuple[int,
         Range1d(start=first, end=last),
         Range1d(start=float(count), end=0.0),
     )
-    _time_axis(plot, paint)
-    plot.xaxis[0].major_label_text_font_size = "10px"
+    _time_axis(plot, paint, 10)
     _texts(
         plot,
         "left",
@@ -245,7 +242,8 @@ def _overview_plot(scene: Scene, paint: Paint, x_range: Range, sides: tuple[int,
         x = np.repeat(strip.edges, 2)[1:-1]
         top = i + 1.0 - 0.85 * np.clip(np.repeat(strip.share, 2), 0.0, 1.0)
         color = COLORS.get(strip.pool, COLORS["compute" if strip.pool == "colocated" else "other"])
-        plot.varea(x=x, y1=np.full(x.size, i + 1.0), y2=top, fill_color=color)
+        source = ColumnDataSource({"x": x, "bottom": np.full(x.size, i + 1.0), "top": top})
+        plot.add_glyph(source, VArea(x="x", y1="bottom", y2="top", fill_color=color))
     brush = BoxAnnotation(
         editable=True,
         propagate_hover=True,

@@ -24,8 +24,8 @@ from rlviz.view.sizes import FONT, font_px
 
 if TYPE_CHECKING:
     from bokeh.core.property.vectorization import Field
+    from bokeh.models import Plot
     from bokeh.models.glyph import Glyph
-    from bokeh.plotting import figure as Figure  # noqa: N812 - it is a class
 
     from rlviz.view.paint import Paint
     from rlviz.view.scene import Bars, Overlays, Scene
@@ -35,7 +35,7 @@ __all__ = ["draw_marks"]
 Level = Literal["underlay", "glyph", "annotation"]
 
 
-def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
+def draw_marks(plot: Plot, scene: Scene, paint: Paint, row_px: int) -> None:
     """Add everything that stands in the frame of the main plot, from the bottom up.
 
     Sources that the lens reads or rewrites carry a name: ``bars``, ``overlays``, ``hidden``,
@@ -57,7 +57,7 @@ def draw_marks(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
 
 
 def _add(
-    plot: Figure,
+    plot: Plot,
     name: str,
     columns: dict[str, Any],
     glyph: Glyph,
@@ -83,7 +83,7 @@ def _renderer(
     )
 
 
-def _bands(plot: Figure, scene: Scene, paint: Paint) -> None:
+def _bands(plot: Plot, scene: Scene, paint: Paint) -> None:
     glyph = HStrip(y0="top", y1="bottom", line_color=None)
     paint(glyph, fill_color="band")
     columns = {
@@ -107,7 +107,7 @@ def _darker(color: str, part: float) -> str:
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def _bars(plot: Figure, scene: Scene) -> None:
+def _bars(plot: Plot, scene: Scene) -> None:
     color = _mapped(scene)
     # Without the lens, which paints bars its own way, the stroke closes the seams that antialiasing
     # leaves between neighbours, and keeps a bar narrower than a pixel visible.
@@ -123,7 +123,7 @@ def _bars(plot: Figure, scene: Scene) -> None:
     _add(plot, "bars", _columns(scene.bars), glyph)
 
 
-def _overlays(plot: Figure, scene: Scene, paint: Paint) -> None:
+def _overlays(plot: Plot, scene: Scene, paint: Paint) -> None:
     columns = _columns(scene.overlays)
     shown = columns.pop("shown").astype(bool)
     columns["truncated"] = columns["truncated"].astype(np.uint8)
@@ -161,7 +161,7 @@ def _open_edge(paint: Paint) -> Segment:
     return glyph
 
 
-def _outlines(plot: Figure, paint: Paint) -> None:
+def _outlines(plot: Plot, paint: Paint) -> None:
     """Outline what the lens points at: ranges that a search found, and one place."""
     for name, key, width in (("matches", "ink", 1.5), ("place", "alert", 3.0)):
         glyph = Quad(
@@ -204,7 +204,7 @@ _HATCH: dict[str, dict[str, Any]] = {
 }
 
 
-def _shades(plot: Figure, scene: Scene, paint: Paint, kind: str) -> None:
+def _shades(plot: Plot, scene: Scene, paint: Paint, kind: str) -> None:
     found = [shade for shade in scene.shades if shade.kind == kind]
     if not found:
         return
@@ -222,7 +222,7 @@ def _shades(plot: Figure, scene: Scene, paint: Paint, kind: str) -> None:
     _add(plot, kind, columns, glyph)
 
 
-def _lines(plot: Figure, scene: Scene, paint: Paint) -> None:
+def _lines(plot: Plot, scene: Scene, paint: Paint) -> None:
     for kind, key in (("boundary", "boundary"), ("refit", "refit")):
         own = [line for line in scene.lines if line.kind == kind]
         if not own:
@@ -242,7 +242,7 @@ def _crossed(scene: Scene, group: str) -> tuple[float, float]:
     return pools[0].top, pools[-1].bottom
 
 
-def _brackets(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
+def _brackets(plot: Plot, scene: Scene, paint: Paint, row_px: int) -> None:
     cap = 5 / row_px
     for partial in (False, True):
         found = [bracket for bracket in scene.brackets if bracket.partial == partial]
@@ -262,7 +262,7 @@ def _brackets(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
         _add(plot, "caps", {"x0": ends, "x1": ends, "y0": twice - cap, "y1": twice + cap}, caps)
 
 
-def _bubbles(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
+def _bubbles(plot: Plot, scene: Scene, paint: Paint, row_px: int) -> None:
     """Give the lens what it draws bubbles with, where they have room: lines, and their lengths."""
     if not scene.bubbles:
         return
@@ -283,7 +283,7 @@ def _bubbles(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
     _add(plot, "bubble-labels", {"x": [], "y": [], "text": []}, text, level="annotation")
 
 
-def _labels(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
+def _labels(plot: Plot, scene: Scene, paint: Paint, row_px: int) -> None:
     _overlay_labels(plot, paint, row_px)
     for pool in ("generation", "training", "colocated", "other"):
         found = [bracket for bracket in scene.brackets if bracket.pool == pool]
@@ -327,7 +327,7 @@ def _labels(plot: Figure, scene: Scene, paint: Paint, row_px: int) -> None:
         _add(plot, "line-labels", columns, below)
 
 
-def _overlay_labels(plot: Figure, paint: Paint, row_px: int) -> None:
+def _overlay_labels(plot: Plot, paint: Paint, row_px: int) -> None:
     # Bokeh strokes text after filling it, so a halo is the same text drawn before.
     source = ColumnDataSource({"x": [], "y": [], "text": [], "alpha": []}, name="overlay-labels")
     halo = Text(

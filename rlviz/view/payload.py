@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import bokeh
 import numpy as np
 from bokeh.core.json_encoder import serialize_json
-from bokeh.embed import json_item
+from bokeh.document import Document
 
 from rlviz.view.choices import coloring, domains, role_of, roles
 from rlviz.view.description import description_of
@@ -26,6 +26,8 @@ from rlviz.view.trust import trust_facts
 from rlviz.view.windows import limits, window
 
 if TYPE_CHECKING:
+    from bokeh.model import Model
+
     from rlviz.run.run import Run
     from rlviz.view.figure import Drawing
     from rlviz.view.palette import Theme
@@ -68,7 +70,20 @@ def payload(scene: Scene, theme: Theme = "light", *, toolbar: bool = True) -> Pa
     facts = _facts(scene, drawing) | {"toolbar": toolbar}
     text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
     # Bokeh's own encoder: it writes arrays as compressed base64 and no NaN as a bare word.
-    return Payload(serialize_json(json_item(drawing.root)), text)
+    return Payload(serialize_json(_item(drawing.root)), text)
+
+
+def _item(root: Model) -> dict[str, Any]:
+    """Give what ``bokeh.embed.json_item`` gives, which would check the document twice."""
+    document = Document(title="")
+    document.add_root(root)
+    written = document.to_json(deferred=False)
+    return {
+        "target_id": None,
+        "root_id": root.id,
+        "doc": written,
+        "version": bokeh.__version__,
+    }
 
 
 def notebook_payload(run: Run, scene: Scene) -> Payload:

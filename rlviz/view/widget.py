@@ -7,7 +7,7 @@ import json
 import re
 import weakref
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -22,8 +22,8 @@ from rlviz.view.asked import (
     span_asked,
     window_asked,
 )
-from rlviz.view.bokehjs import bokeh_js, bokeh_version
-from rlviz.view.lens import lens_js, lens_style, loader_js, version
+from rlviz.view.lens import lens_style, loader_js
+from rlviz.view.libraries import LIBRARIES, packed_libraries, sent_already, versions
 from rlviz.view.payload import payload
 from rlviz.view.ready import ready_soon
 from rlviz.view.windows import window
@@ -38,24 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["ChartWidget"]
 
 
-# What draws a chart, and what a page needs once.
+# What draws a chart.
 FIGURE = ("item", "facts", "levels", "buckets")
-LIBRARIES = ("bokeh", "lens")
-
-# Whether this kernel has sent them unasked: the page keeps them, so that once is enough.
-_pushed_libraries: set[bool] = set()
 
 _COUNT = re.compile(r"(none|\d+( of \d+)?)?")
-
-
-@cache
-def _packed_bokeh() -> bytes:
-    return gzip.compress(bokeh_js().encode(), mtime=0)
-
-
-@cache
-def _packed_lens() -> bytes:
-    return gzip.compress(lens_js().encode(), mtime=0)
 
 
 class ChartWidget(anywidget.AnyWidget):
@@ -111,10 +97,9 @@ class ChartWidget(anywidget.AnyWidget):
         self._pushed = False
         # Rows that are expanded into threads, by the view that changed last.
         self.expanded: tuple[int, ...] = ()
-        self._parts: dict[str, Callable[[], bytes]] = {"bokeh": _packed_bokeh, "lens": _packed_lens}
+        self._parts: dict[str, Callable[[], bytes]] = packed_libraries()
         self._draw(scene, drawn)
-        versions = {"bokeh": bokeh_version(), "lens": version(lens_js())}
-        super().__init__(_versions=versions, _zoom=[], _still=key)
+        super().__init__(_versions=versions(), _zoom=[], _still=key)
         self._home = self._shown = window(scene.start_s, scene.end_s)
         self._aligned = _aligned_of(scene)
         self.on_msg(_received)
@@ -145,8 +130,7 @@ class ChartWidget(anywidget.AnyWidget):
         self._pushed = self._coming = True
         try:
             yield
-            self._push(FIGURE if _pushed_libraries else (*LIBRARIES, *FIGURE))
-            _pushed_libraries.add(True)
+            self._push(FIGURE if sent_already() else (*LIBRARIES, *FIGURE))
             ready_soon(self._detail)
         finally:
             self._coming = False

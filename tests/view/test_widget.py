@@ -12,11 +12,12 @@ import pytest
 
 import rlviz
 from rlviz.demo import write
-from rlviz.view import ready
+from rlviz.view import libraries, ready
 from rlviz.view import widget as widget_module
 from rlviz.view.asked import Window
+from rlviz.view.libraries import LIBRARIES
 from rlviz.view.timeline import Timeline
-from rlviz.view.widget import FIGURE, LIBRARIES, ChartWidget
+from rlviz.view.widget import FIGURE, ChartWidget
 from tests.view.scenes import scene
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What a kernel sent: message, and buffers if any."""
     found: list[Any] = []
     monkeypatch.setattr(ChartWidget, "send", lambda _, *message: found.append(message))
-    monkeypatch.setattr(widget_module, "_pushed_libraries", set())
+    monkeypatch.setattr(libraries, "_sent", set())
     return found
 
 
@@ -121,6 +122,21 @@ def test_a_chart_is_sent_once_with_its_cell_and_libraries_once_a_kernel(
     with other._widget.showing():
         pass
     assert sent[1][0]["parts"] == [*FIGURE]
+
+
+def test_libraries_that_were_sent_ahead_do_not_come_with_the_chart(
+    drawn: Timeline, sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead: list[Any] = []
+    monkeypatch.setattr(libraries._Messenger, "send", lambda _, *message: ahead.append(message))
+    libraries.send_ahead()
+    libraries.send_ahead()
+    ((message, packed),) = ahead
+    assert message == {"kind": "chart", "parts": [*LIBRARIES]}
+    assert b"class Chart" in gzip.decompress(packed[1])
+    with drawn._widget.showing():
+        pass
+    assert [message["parts"] for message, _ in sent] == [[*FIGURE]]
 
 
 def test_detail_is_ready_soon_after_the_cell_and_before_a_view_asks(

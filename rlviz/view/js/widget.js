@@ -64,6 +64,7 @@ function received(model, message, buffers) {
     const key = keyOf(model, part);
     if (parts[part] && !libraries.has(key)) install(part, key, Promise.resolve(parts[part]));
   }
+  if (!parts.item) return; // libraries alone, ahead of the first chart
   sent.figure = FIGURE.map((part) => parts[part]);
   for (const view of sent.views) view.renew(sent.figure);
 }
