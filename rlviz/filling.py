@@ -17,6 +17,7 @@ from rlviz.levels.kept import kept_report, kept_sketch
 from rlviz.levels.store import Store
 from rlviz.loading import outcomes_of, waiting_bytes
 from rlviz.pool import Processes
+from rlviz.processors import processors
 from rlviz.selection import sketch
 from rlviz.view.compose import compose
 
@@ -64,7 +65,8 @@ def fill(opening: Opening) -> Timeline:
     RlvizError
         No report can be read.
     """
-    with Processes() as processes:
+    # The page that draws may be on this machine.
+    with Processes(gentle=True) as processes:
         with _sketching(opening, processes) as sketched:
             # Meanwhile, for it takes as long: a page makes BokehJS ready, and Bokeh is imported.
             from rlviz.view.libraries import send_ahead
@@ -96,20 +98,21 @@ def _sketching(opening: Opening, processes: Processes) -> Iterator[Callable[[], 
     """Begin to sketch reports elsewhere; what it gives waits for all of them."""
     with tempfile.TemporaryDirectory(prefix="rlviz-", ignore_cleanup_errors=True) as folder:
         passing = Store(Path(folder))
+        found = dict(enumerate(opening.found))
         elsewhere = {
             number: one.path
-            for number, one in enumerate(opening.found)
-            if opening.wishes.executor is None and not one.is_capture
+            for number, one in found.items()
+            # A share of them is for this process, as soon as it has time.
+            if opening.wishes.executor is None and not one.is_capture and number % processors()
         }
         told = processes.sketch(elsewhere, passing.folder)
 
         def sketched() -> list[Outcome]:
+            here = {n: _sketch(opening, n, None) for n in found if n not in elsewhere}
             # An error of theirs is met again here, and told of where others are.
             made = {number for number, error in told if error is None}
-            return [
-                _sketch(opening, number, passing if number in made else None)
-                for number in range(len(opening.found))
-            ]
+            others = {n: _sketch(opening, n, passing if n in made else None) for n in elsewhere}
+            return [(here | others)[number] for number in found]
 
         yield sketched
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Processes", "serve"]
 
 _STOP_S = 5.0
+_GENTLE = 10  # what the command nice adds
 
 
 class Processes:
@@ -36,9 +37,12 @@ class Processes:
     ----------
     count : int, optional
         How many; by default one a processor.
+    gentle : bool
+        Whether they give way to whatever else runs on the machine, such as a browser that draws.
     """
 
-    def __init__(self, count: int | None = None) -> None:
+    def __init__(self, count: int | None = None, *, gentle: bool = False) -> None:
+        self._gentle = gentle
         self._count = count or processors()
         self._threads = max(1, processors() // self._count)
         self._lock = threading.Lock()
@@ -186,7 +190,8 @@ class Processes:
             return self._start()
 
     def _start(self) -> subprocess.Popen[str]:
-        code = f"import sys; sys.path[:] = {sys.path!r}; from rlviz.pool import serve; serve()"
+        begin = f"serve(gentle={self._gentle})"
+        code = f"import sys; sys.path[:] = {sys.path!r}; from rlviz.pool import serve; {begin}"
         with self._lock:
             if self._stopped:
                 message = "the processes were stopped"
@@ -225,8 +230,10 @@ class Processes:
         return status
 
 
-def serve() -> None:
+def serve(*, gentle: bool) -> None:
     """Do the jobs that come line by line, until there are no more."""
+    if gentle and hasattr(os, "nice"):
+        os.nice(_GENTLE)
     from rlviz.levels.elsewhere import make_planned_row
     from rlviz.levels.kept import keep, keep_sketch
     from rlviz.levels.store import Store

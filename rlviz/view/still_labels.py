@@ -123,8 +123,9 @@ def _bracket_texts(
     ]
     # One that a window or the capture cut short does not shorten the others' texts.
     whole = [r for b, r in zip(brackets, rooms, strict=True) if b.left >= start and b.right <= end]
-    usual = float(np.median(whole or rooms))
-    common = max(f for f, room in zip(fitting, rooms, strict=True) if room >= 0.6 * usual)
+    usual = max(float(np.median(whole or rooms)), 0.0)
+    wide = [f for f, room in zip(fitting, rooms, strict=True) if room >= 0.6 * usual]
+    common = max(wide, default=0)
     taken: list[tuple[float, float]] = []
     # Those that fit, then numbers beside them, where many iterations leave no room for each.
     for i in sorted(range(len(brackets)), key=lambda i: fitting[i] == len(forms[i])):
