@@ -41,7 +41,7 @@ MARKS = 10_000
 # With fewer events, threads cost more than they give.
 _MANY = 40_000
 # So many are summed up anew for a view within some milliseconds.
-_MOST_FRESH = 100_000
+_MOST_FRESH = 60_000
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def strips_of(
         The window.
     pixel_ns : int
         Buckets have the greatest power of two that is not above; where too many events would have
-        to be summed up for it, that of the finest level, up to twice as much.
+        to be summed up for it, that which is not above twice as much.
     facet : {"code", "kind", "group"}
         What they tell of what dominates them.
     """
@@ -187,13 +187,17 @@ def strips_of(
             below.append(track)
         else:
             found[track.row] = _held(track, start_ns, end_ns, pixel_ns, facet)
-    if sum(track.count(start_ns, end_ns) for track in below) > _MOST_FRESH:
+    counts = {track.row: track.count(start_ns, end_ns) for track in below}
+    if sum(counts.values()) > _MOST_FRESH:
         # Buckets of two pixels, where those of one would take too long.
-        near = [track for track in below if track.finest_ns <= 2 * pixel_ns]
-        found |= {track.row: _held(track, start_ns, end_ns, 2 * pixel_ns, facet) for track in near}
+        pixel_ns *= 2
+        near = [track for track in below if track.finest_ns <= pixel_ns]
+        found |= {track.row: _held(track, start_ns, end_ns, pixel_ns, facet) for track in near}
         below = [track for track in below if track.row not in found]
     if below:
-        found |= {strip.row: strip for strip in _fresh(below, start_ns, end_ns, pixel_ns, facet)}
+        many = sum(counts[track.row] for track in below) >= _MANY
+        fresh = _fresh(below, start_ns, end_ns, pixel_ns, facet, processors() if many else 1)
+        found |= {strip.row: strip for strip in fresh}
     return tuple(found[track.row] for track in tracks)
 
 
@@ -206,12 +210,16 @@ def _held(track: Track, start_ns: int, end_ns: int, width_ns: int, facet: Facet)
 
 
 def _fresh(
-    tracks: Sequence[Track], start_ns: int, end_ns: int, pixel_ns: int, facet: Facet
+    tracks: Sequence[Track],
+    start_ns: int,
+    end_ns: int,
+    pixel_ns: int,
+    facet: Facet,
+    most_threads: int,
 ) -> list[Strip]:
-    """Aggregate events of several rows, beside each other where they are many."""
+    """Aggregate events of several rows, in so many threads at most."""
     width = 1 << (pixel_ns.bit_length() - 1)
-    count = sum(track.count(start_ns, end_ns) for track in tracks)
-    threads = min(processors(), len(tracks)) if count >= _MANY else 1
+    threads = min(most_threads, len(tracks))
     if threads == 1:
         return fresh_strips(tracks, start_ns, end_ns, width, facet)
     with ThreadPoolExecutor(threads) as pool:
