@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-__all__ = ["ORACLE", "REPORTS", "SHARED", "SIM", "needs_shared", "oracle", "stems", "truth"]
+__all__ = [
+    "ORACLE",
+    "REPORTS",
+    "SHARED",
+    "SIM",
+    "needs_shared",
+    "oracle",
+    "stem_of",
+    "stems",
+    "truth",
+]
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -34,6 +44,11 @@ needs_shared = pytest.mark.skipif(
 def stems() -> list[str]:
     """Names of the oracle's files, ``folder__report``; none where ../shared is absent."""
     return sorted(path.stem for path in ORACLE.glob("*.json"))
+
+
+def stem_of(path: object) -> str | None:
+    """Name a test after its report; without reports pytest 8.2 asks for the name of nothing."""
+    return path.stem if isinstance(path, Path) else None
 
 
 def oracle(stem: str) -> tuple[Path, dict[str, Any]]:

@@ -17,7 +17,7 @@ from rlviz.errors import RlvizError
 from rlviz.reports import btree
 from rlviz.reports.btree import read_integers
 from rlviz.reports.database import NOT_INTEGER, NULL, open_database
-from tests.shared import REPORTS, needs_shared
+from tests.shared import REPORTS, needs_shared, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,7 @@ TIMELINE = {"NVTX_EVENTS", *(f"CUPTI_ACTIVITY_KIND_{k}" for k in ("KERNEL", "MEM
 
 
 @needs_shared
-@pytest.mark.parametrize("path", sorted(REPORTS.rglob("*.sqlite")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(REPORTS.rglob("*.sqlite")), ids=stem_of)
 def test_every_table_of_every_report_reads_as_through_sqlite(path: Path) -> None:
     with every_page, open_database(path) as database:
         for table, known in database.tables.items():

@@ -22,7 +22,7 @@ from rlviz.run.findings import find, findings_frame
 from rlviz.run.findings.finding import Finding
 from rlviz.run.stragglers import TrainingStraggler
 from tests.exports import Export
-from tests.shared import REPORTS, SIM, needs_shared
+from tests.shared import REPORTS, SIM, needs_shared, stem_of
 
 FAULTS = {
     "slow_training_rank": "training-straggler",
@@ -344,7 +344,7 @@ def test_reports_without_gpu_rows_say_only_what_ranges_tell(marker: str | None) 
 
 
 @needs_shared
-@pytest.mark.parametrize("path", sorted(REPORTS.glob("[ep]*/*.sqlite")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("[ep]*/*.sqlite")), ids=stem_of)
 def test_a_single_report_of_anything_has_findings_or_none_but_no_error(path: Path) -> None:
     kinds = set(rlviz.load(path).findings["kind"])
     assert kinds <= {"incomplete-trace", "refit-stall"}

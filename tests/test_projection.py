@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rlviz
 from rlviz.run.projection import project
 from tests.exports import Export
-from tests.shared import SHARED, needs_shared
+from tests.shared import SHARED, needs_shared, stem_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def report_of(oracle: Path) -> Path:
 
 
 @needs_shared
-@pytest.mark.parametrize("oracle", ORACLE, ids=lambda path: path.stem)
+@pytest.mark.parametrize("oracle", ORACLE, ids=stem_of)
 def test_projections_equal_those_of_plain_sql(oracle: Path) -> None:
     expected = json.loads(oracle.read_text())["projection"]
     ranges = rlviz.load(report_of(oracle)).ranges(projected=True)
