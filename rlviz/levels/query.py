@@ -19,7 +19,7 @@ from rlviz.run.run import Run
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,8 +38,9 @@ MARKS = 10_000
 """A view has so many events at most, or else buckets."""
 
 
-# With fewer events, threads cost more than they give.
+# With fewer events and buckets, threads cost more than they give.
 _MANY = 40_000
+_MANY_BUCKETS = 100_000
 # So many are summed up anew for a view within some milliseconds.
 _MOST_FRESH = 60_000
 
@@ -156,10 +157,11 @@ class ZoomableRun(Run):
             message = f"the window from {start_ns} to {end_ns} ns at {width_px} px has no width"
             raise ValueError(message)
         tracks = [t for r, t in self.tracks.items() if rows is None or r in rows]
-        if sum(track.count(start_ns, end_ns) for track in tracks) <= MARKS:
+        counts = _counts(tracks, start_ns, end_ns)
+        if sum(counts.values()) <= MARKS:
             return _events(start_ns, end_ns, tracks)
         pixel_ns = max((end_ns - start_ns) // width_px, 1)
-        strips = strips_of(tracks, start_ns, end_ns, pixel_ns, facet)
+        strips = _strips_of(tracks, counts, start_ns, end_ns, pixel_ns, facet)
         return View(start_ns, end_ns, strips, *_no_events())
 
 
@@ -180,15 +182,35 @@ def strips_of(
     facet : {"code", "kind", "group"}
         What they tell of what dominates them.
     """
-    found: dict[int, Strip] = {}
-    below = []
-    for track in tracks:
-        if track.finest_ns > pixel_ns:
-            below.append(track)
-        else:
-            found[track.row] = _held(track, start_ns, end_ns, pixel_ns, facet)
-    counts = {track.row: track.count(start_ns, end_ns) for track in below}
-    if sum(counts.values()) > _MOST_FRESH:
+    counts = _counts(_below(tracks, pixel_ns), start_ns, end_ns)
+    return _strips_of(tracks, counts, start_ns, end_ns, pixel_ns, facet)
+
+
+def _counts(tracks: Sequence[Track], start_ns: int, end_ns: int) -> dict[int, int]:
+    """Count the events of a window by row."""
+    return {track.row: track.count(start_ns, end_ns) for track in tracks}
+
+
+def _below(tracks: Sequence[Track], pixel_ns: int) -> list[Track]:
+    """Give the tracks none of whose levels is fine enough."""
+    return [track for track in tracks if track.finest_ns > pixel_ns]
+
+
+def _strips_of(
+    tracks: Sequence[Track],
+    counts: Mapping[int, int],
+    start_ns: int,
+    end_ns: int,
+    pixel_ns: int,
+    facet: Facet,
+) -> tuple[Strip, ...]:
+    below = _below(tracks, pixel_ns)
+    found = {
+        track.row: _held(track, start_ns, end_ns, pixel_ns, facet)
+        for track in tracks
+        if track.finest_ns <= pixel_ns
+    }
+    if sum(counts[track.row] for track in below) > _MOST_FRESH:
         # Buckets of two pixels, where those of one would take too long.
         pixel_ns *= 2
         near = [track for track in below if track.finest_ns <= pixel_ns]
@@ -196,6 +218,7 @@ def strips_of(
         below = [track for track in below if track.row not in found]
     if below:
         many = sum(counts[track.row] for track in below) >= _MANY
+        many |= len(below) * (end_ns - start_ns) // pixel_ns >= _MANY_BUCKETS
         fresh = _fresh(below, start_ns, end_ns, pixel_ns, facet, processors() if many else 1)
         found |= {strip.row: strip for strip in fresh}
     return tuple(found[track.row] for track in tracks)
