@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlviz.errors import UnreadableReport
 from rlviz.reports import btree, by_number
 from rlviz.reports.btree import NOTHING_MORE, More
+from rlviz.reports.by_number import NumberedTable
 from rlviz.reports.database import NOT_INTEGER, NULL, open_database
 from tests.test_btree import by_sql, rows_of, write
 
@@ -234,3 +238,38 @@ def test_texts_read_together_are_those_of_the_rows(
         with patch.object(by_number, "_ROWS", 8), open_database(path) as database:
             codes, texts = database.texts("t", "text", "a IN (1, 2)")
         assert [None if code < 0 else texts[code] for code in codes] == wanted
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_that_do_not_stand_by_their_numbers_come_once_or_not_at_all(
+    tmp_path: Path, seed: int
+) -> None:
+    # Pages that changed places: looking for what comes after a row leads to what came before it.
+    path = tmp_path / "t.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE t (a INTEGER, text)")
+        cells = ((k, f"text {k % 7}") for k in range(3_000))
+        connection.executemany("INSERT INTO t VALUES (?, ?)", cells)
+        connection.commit()
+        size = int(connection.execute("PRAGMA page_size").fetchone()[0])
+    pages = bytearray(path.read_bytes())
+    chosen = random.Random(seed)
+    for _ in range(3):
+        one, other = (size * chosen.randrange(2, len(pages) // size) for _ in range(2))
+        before = bytes(pages[one : one + size])
+        pages[one : one + size] = pages[other : other + size]
+        pages[other : other + size] = before
+    path.write_bytes(pages)
+    with patch.object(by_number, "_ROWS", 64), open_database(path) as database:
+        table = NumberedTable(database.connection, "t", {"a", "text"})
+        numbers = [np.empty(0, np.int64)]
+        with suppress(sqlite3.DatabaseError):
+            numbers += [rows.numbers for rows in table.rows(["a"]) if rows.numbers is not None]
+        assert (np.diff(np.concatenate(numbers)) > 0).all()
+        looked_up = np.arange(1, 3_001, 40)
+        with suppress(sqlite3.DatabaseError):
+            found = table.numbered(["a"], looked_up)
+            assert (found["a"] == looked_up - 1).all()
+        count = len(database.integers("t", ["a"])[0]["a"])
+        with suppress(UnreadableReport):
+            assert len(database.texts("t", "text", count=count)[0]) == count

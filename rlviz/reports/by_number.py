@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ from rlviz.reports.packing import Guess
 from rlviz.reports.records import NOT_INTEGER, NULL
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
@@ -68,6 +68,10 @@ class Codes(dict["bytes | None", int]):
         return [text for text in self if text is not None]
 
 
+class _OutOfOrder(sqlite3.DatabaseError):
+    """Rows do not stand by their numbers: the table is damaged, and looking them up misses some."""
+
+
 class NumberedTable(NamedTuple):
     """A table with a ``rowid``.
 
@@ -114,6 +118,8 @@ class NumberedTable(NamedTuple):
                 numbers, read = self._spelled(own, f"rowid >= {first}", where, limit)
                 if not len(numbers):
                     return
+                if numbers[0] < first or (np.diff(numbers) <= 0).any():
+                    raise _OutOfOrder
                 guess.learn(read)
                 rows, until = Rows(len(numbers), read, numbers), int(numbers[-1])
                 most, done = _ROWS, 0
@@ -124,7 +130,9 @@ class NumberedTable(NamedTuple):
     def numbered(self, columns: Sequence[str], numbers: Int64) -> Columns:
         """Read integer columns of the rows that have these numbers, ascending."""
         own = [column for column in columns if column in self.there]
-        _, read = self._spelled(own, f"rowid IN ({','.join(map(str, numbers.tolist()))})")
+        found, read = self._spelled(own, f"rowid IN ({','.join(map(str, numbers.tolist()))})")
+        if not np.array_equal(found, numbers):
+            raise _OutOfOrder
         return self._all(columns, read, len(numbers))
 
     def texts(self, column: str, where: str = "") -> tuple[Int64, list[bytes]] | None:

@@ -180,8 +180,18 @@ class Database:
                 matrix = flat.reshape(-1, len(columns))
                 yield {c: np.ascontiguousarray(matrix[:, i]) for i, c in enumerate(columns)}
 
-    def texts(self, table: str, column: str, where: str = "") -> tuple[Int64, list[str]]:
+    def texts(
+        self, table: str, column: str, where: str = "", count: int | None = None
+    ) -> tuple[Int64, list[str]]:
         """Read a text column as codes, in the table's own order.
+
+        Parameters
+        ----------
+        table, column, where
+            As for `integers`.
+        count : int, optional
+            How many rows `integers` has found: of a damaged table, one way of reading may find
+            others than the next.
 
         Returns
         -------
@@ -189,25 +199,36 @@ class Database:
             Index into `texts`, -1 for NULL.
         texts : list of str
             The distinct texts.
-        """
-        read = read_texts(self.path, self.connection, table, column, where)
-        codes, texts = read or self._texts_through_sql(table, column, where)
-        return codes, [_lenient(text) for text in texts]
 
-    def _texts_through_sql(self, table: str, column: str, where: str) -> tuple[Int64, list[bytes]]:
+        Raises
+        ------
+        UnreadableReport
+            The rows cannot be read, or not as many as there are.
+        """
+        for codes, texts in self._ways_to_texts(table, column, where):
+            if count is None or len(codes) == count:
+                return codes, [_lenient(text) for text in texts]
+        raise _unreadable(self.path, sqlite3.DatabaseError())
+
+    def _ways_to_texts(
+        self, table: str, column: str, where: str
+    ) -> Iterator[tuple[Int64, list[bytes]]]:
+        """Read them from the pages, else by row number, else row by row."""
+        if read := read_texts(self.path, self.connection, table, column, where):
+            yield read
         # As bytes: SQLite's own decoding gives up at the first broken text.
         self.connection.text_factory = bytes
         try:
             if numbered := self._numbered(table):
                 with suppress(*_FAILURES):
                     if read := numbered.texts(column, where):
-                        return read
+                        yield read
             query = f'SELECT CAST("{column}" AS TEXT){_in_order(table, where)}'
             codes = Codes()
             with self._reading():
                 # One at a time: a text that a million rows repeat is in memory once.
                 coded = codes.of(chain.from_iterable(self.connection.execute(query)))
-            return coded, codes.texts
+            yield coded, codes.texts
         finally:
             self.connection.text_factory = _lenient
 

@@ -80,7 +80,7 @@ def _names(database: Database, names: Names, text_ids: Int64) -> NDArray[np.sign
     """Names by code: the row's own text, else its registered string, else `UNNAMED`."""
     codes = names.of_string_ids(text_ids)
     if database.has(_TABLE, "text"):
-        own = names.of_texts(*database.texts(_TABLE, "text", _EVENTS))
+        own = names.of_texts(*database.texts(_TABLE, "text", _EVENTS, len(text_ids)))
         codes = np.where(own >= 0, own, codes)
     return np.where(codes < 0, names.code(UNNAMED), codes) if (codes < 0).any() else codes
 
