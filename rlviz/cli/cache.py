@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from rlviz.cli.terminal import tell
-from rlviz.run.words import counted
 
 __all__ = ["cache"]
 
@@ -25,7 +24,8 @@ def info() -> None:
     told = Store().info()
     tell(written(told.folder))
     size, most = told.size_bytes / _MIB, told.most_bytes / _MIB
-    tell(f"{counted(told.entries, 'report')}, {size:.1f} MiB of at most {most:.0f} MiB")
+    # A report has an entry, and so have the rows and numbers that were worked out of a run.
+    tell(f"entries: {told.entries:,}; {size:.1f} MiB of at most {most:.0f} MiB")
 
 
 @cache.command()
