@@ -174,6 +174,21 @@ def test_a_terminal_shows_how_far_nsys_is_and_a_pipe_does_not(
     assert told.decode() == f"{tmp_path / 'two' / 'a.sqlite'}\n"
 
 
+def test_what_nsys_quotes_of_an_environment_is_not_told(
+    fake: Callable[..., Path], logs: Path
+) -> None:
+    fake(
+        "#!/bin/sh\n"
+        'echo \'Error: cannot parse "HF_TOKEN=hf_S3cr3tS3cr3t" in /home/someone/a.nsys-rep, '
+        "line 12 (AKIAIOSFODNN7EXAMPLE): unexpected value.' >&2; exit 3\n"
+    )
+    told = rlviz_("to-sqlite", logs / "a.nsys-rep")
+    assert told.exit_code == 2
+    assert told.stderr.startswith(
+        "a.nsys-rep: nsys export failed: cannot parse … in a.nsys-rep, line 12 … unexpected value."
+    )
+
+
 @pytest.mark.parametrize(
     ("files", "status", "told"),
     [

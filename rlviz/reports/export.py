@@ -27,6 +27,8 @@ __all__ = ["export_capture", "export_to"]
 _PERCENT = re.compile(rb"(\d{1,3})%")
 _REASON = re.compile(r"[Ee]rror:\s*(.+)")
 _FOLDERS = re.compile(r"/\S*/")
+# A word or a small number. What else nsys quotes may be from the environment that a capture holds.
+_PLAIN = re.compile(r"[\"'(]?([A-Za-z]{1,15}|\d{1,4})[\"')]?[.,;:!]?")
 _LONGEST_REASON = 200
 _LAST_WORDS = 4_000
 
@@ -145,7 +147,7 @@ def _export(nsys: str, capture: Path, unfinished: Path) -> Path:
             process.wait()
             raise
     if status or not unfinished.exists():
-        problem = f"nsys export failed: {_reason(said) or f'status {status}'}."
+        problem = f"nsys export failed: {_reason(said, capture.name) or f'status {status}'}."
         raise UnreadableReport(capture, problem, f"Run it to see more: {_command(capture)}")
     return unfinished
 
@@ -162,10 +164,13 @@ def _watched(stream: IO[bytes], name: str) -> bytes:
     return said
 
 
-def _reason(said: bytes) -> str:
-    """Give what nsys said of its failure, without the folders that it names."""
+def _reason(said: bytes, name: str) -> str:
+    """Give what nsys said of its failure, as far as it is plain words and the capture's name."""
     reasons = _REASON.findall(said.decode("utf-8", "replace").replace("\r", "\n"))
-    return _FOLDERS.sub("", reasons[-1]).strip().rstrip(".")[:_LONGEST_REASON] if reasons else ""
+    words = _FOLDERS.sub("", reasons[-1]).split() if reasons else []
+    plain = (_PLAIN.fullmatch(word) or word.strip("'\"().,;:") == name for word in words)
+    told = " ".join(word if known else "…" for word, known in zip(words, plain, strict=True))
+    return told.rstrip(".")[:_LONGEST_REASON]
 
 
 def _remove_empty(folder: Path) -> None:
