@@ -164,6 +164,7 @@ def measure(folder: Path, repeats: int, *, stdlib: bool) -> str:
                 slow.append(opened(folder, Path(temporary, f"s{repeat}"), "stdlib").told["open_s"])
             if repeat + 1 < repeats:
                 shutil.rmtree(store)
+        os.sync()  # gigabytes on their way to the disk hold up whoever touches their pages
         again = [opened(folder, store, "again") for _ in range(repeats)]
         queries = opened(folder, store, "queries").told["query_ms"]
         kept_mb = sum(f.stat().st_size for f in store.rglob("*") if f.is_file()) / 1e6

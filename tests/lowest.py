@@ -16,6 +16,8 @@ _TESTS_NEED = "pytest>=8.2\nhypothesis>=6.100\n"
 # The command line's page is as the newest typer spells it.
 _PAGE = "tests/test_docs.py::test_a_generated_page_is_what_its_maker_gives"
 _NOT = ("--ignore=tests/browser", "--ignore=tests/test_notebook.py", f"--deselect={_PAGE}")
+# Old libraries meet newer ones that they do not know yet.
+_OLD = ("-W", "default::DeprecationWarning", "-W", "default::FutureWarning")
 _ALL = ("-m", "not browser", "tests", *_NOT)
 
 
@@ -32,7 +34,7 @@ def main(arguments: list[str]) -> int:
         _uv("pip", "install", "--python", python, "--requirement", pinned)
         # Programs that the tests start import it from wherever they run.
         _uv("pip", "install", "--python", python, "--no-deps", "--editable", ".")
-        return subprocess.call([python, "-m", "pytest", *(arguments or _ALL)], cwd=ROOT)
+        return subprocess.call([python, "-m", "pytest", *_OLD, *(arguments or _ALL)], cwd=ROOT)
 
 
 def _uv(*command: str | Path) -> None:
