@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 import rlviz
 from rlviz.demo import write
 from rlviz.errors import RlvizError, UnreadableReport
+from rlviz.run import frames
 from rlviz.run.columns import COLUMNS
 from rlviz.run.frames import FRAMES
 from tests.exports import SECRET, Export
@@ -120,3 +121,18 @@ def test_nothing_of_the_machine_or_its_environment_is_in_them(tmp_path: Path) ->
         held = path.read_bytes() + frame.write_json().encode()
         assert SECRET.encode() not in held
         assert str(tmp_path).encode() not in held
+
+
+def test_long_names_are_written_in_groups_of_few_rows(tmp_path: Path) -> None:
+    events, size = 150, 1_000_000
+    with Export(tmp_path / "reports" / "policy_worker_1.sqlite") as export:
+        for number in range(events):
+            export.push_pop(number * 10, number * 10 + 5, f"{number % 2}" * size)
+            export.kernel(number * 10, number * 10 + 5, f"{number % 2}" * size)
+    run = rlviz.load(tmp_path / "reports")
+    run.to_parquet(tmp_path / "frames")
+    for frame, expected in (("ranges", run.ranges()), ("kernels", run.kernels())):
+        found = pl.read_parquet(tmp_path / "frames" / f"{frame}.parquet")
+        assert_frame_equal(found, expected)
+        # As one group they would be spelled out all at once.
+        assert events * size / found.n_chunks() <= frames._TEXT_A_GROUP

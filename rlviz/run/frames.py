@@ -6,6 +6,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
@@ -41,6 +42,17 @@ _MADE: dict[str, Callable[[Run], pl.DataFrame]] = {
 FRAMES = (*_MADE, *_DETAILS)
 """Frames that are written, each to a file of its name."""
 
+# A writer spells all texts of a row group out, those that are the same too.
+_ROWS_A_GROUP = 1 << 18
+_TEXT_A_GROUP = 64 << 20
+
+
+class _TooMuchText(Exception):
+    """So many rows of this report are too much text for one row group."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
 
 def write_frames(run: Run, folder: Path) -> list[Path]:
     """Write the frames of a run, each to a Parquet file, all of them or none.
@@ -69,18 +81,42 @@ def write_frames(run: Run, folder: Path) -> list[Path]:
     with whole_folder(folder, names) as unfinished:
         for frame, make in _MADE.items():
             made, target = make(run), unfinished / f"{frame}.parquet"
-            made.write_parquet(target, metadata=_about(run, frame, made.columns))
+            about, rows = _about(run, frame, made.columns), _rows_a_group(made)
+            made.write_parquet(target, metadata=about, row_group_size=rows)
         for kind in _DETAILS:
-            target, about = unfinished / f"{kind}.parquet", _about(run, kind, schema(kind))
-            with _error_of_ours() as errors:
-                _details(run, kind, errors).sink_parquet(target, metadata=about)
+            _write_details(run, kind, unfinished / f"{kind}.parquet")
     return [folder / name for name in names]
 
 
+def _rows_a_group(frame: pl.DataFrame, rows: int = _ROWS_A_GROUP) -> int:
+    """Give how many rows a row group may have, `rows` or fewer, for its text to be bounded."""
+    sizes = pl.col(pl.String).str.len_bytes().cast(pl.Int64)
+    size = frame.select(pl.sum_horizontal(pl.repeat(0, pl.len(), dtype=pl.Int64), sizes))
+    text = size.to_series().to_numpy()
+    while rows > 1 and len(text):
+        if np.add.reduceat(text, np.arange(0, len(text), rows)).max() <= _TEXT_A_GROUP:
+            break
+        rows //= 2
+    return rows
+
+
+def _write_details(run: Run, kind: Detail, target: Path) -> None:
+    about, rows = _about(run, kind, schema(kind)), _ROWS_A_GROUP
+    while True:
+        try:
+            with _error_of_ours() as errors:
+                frames = _details(run, kind, rows, errors)
+                frames.sink_parquet(target, metadata=about, row_group_size=rows)
+        except _TooMuchText as text:
+            rows = text.rows
+        else:
+            return
+
+
 @contextmanager
-def _error_of_ours() -> Iterator[list[RlvizError]]:
+def _error_of_ours() -> Iterator[list[Exception]]:
     """Raise the error that a source has noted: polars may raise one of its own instead."""
-    noted: list[RlvizError] = []
+    noted: list[Exception] = []
     try:
         yield noted
     except pl.exceptions.ComputeError:
@@ -89,7 +125,7 @@ def _error_of_ours() -> Iterator[list[RlvizError]]:
         raise
 
 
-def _details(run: Run, kind: Detail, errors: list[RlvizError]) -> pl.LazyFrame:
+def _details(run: Run, kind: Detail, rows: int, errors: list[Exception]) -> pl.LazyFrame:
     def source(
         with_columns: list[str] | None,
         predicate: pl.Expr | None,
@@ -100,8 +136,11 @@ def _details(run: Run, kind: Detail, errors: list[RlvizError]) -> pl.LazyFrame:
         del with_columns, predicate, n_rows, batch_size
         try:
             for frame in run.events.details(kind):
-                yield run._named(kind, frame.rename({"short": "short_name"}, strict=False))
-        except RlvizError as error:
+                named = run._named(kind, frame.rename({"short": "short_name"}, strict=False))
+                if (fewer := _rows_a_group(named, rows)) < rows:
+                    raise _TooMuchText(fewer)
+                yield named
+        except (RlvizError, _TooMuchText) as error:
             errors.append(error)
             raise
 
