@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
+    Flags = NDArray[np.bool_]
 
 __all__ = ["RowEvents", "order_of"]
 
@@ -78,6 +79,15 @@ class RowEvents:
     def end_ns(self, own: slice | Int64 = slice(None)) -> Int64:
         """Give the ends of some events."""
         return self.read_end[own] + self.offset_ns
+
+    def moved(self, own: slice | Int64, by_ns: int) -> tuple[Int64, Int64]:
+        """Give copies of starts and ends of some events, so much later on the run's clock."""
+        moved = self.offset_ns + by_ns
+        return self.read_start[own] + moved, self.read_end[own] + moved
+
+    def end_behind(self, own: slice, at_ns: int) -> Flags:
+        """Tell of some events which end behind a moment."""
+        return self.read_end[own] > at_ns - self.offset_ns
 
     def name(self, own: slice | Int64 = slice(None)) -> Int32:
         """Give the codes of the names of some events."""

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.levels.coverage import Coverage
 from rlviz.levels.strip import Strip
 from rlviz.levels.tally import NOTHING, cut_at_edges
-from rlviz.run.intervals import reaching_into
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,19 +42,14 @@ def fresh_strips(
     """
     first = start_ns // width_ns
     count = -(-end_ns // width_ns) - first
-    zero, span, rows = first * width_ns, count * width_ns, len(tracks)
-    # All rows at once: each has a stretch of buckets of its own, behind that of the row before.
+    zero, span, all_buckets = first * width_ns, count * width_ns, len(tracks) * count
     inside = [track.chosen(zero, zero + span) for track in tracks]
-    events = [
-        (t.events.start_ns(own), t.events.end_ns(own))
-        for t, own in zip(tracks, inside, strict=True)
-    ]
+    start, end = _side_by_side(tracks, inside, zero, span)
     code = np.concatenate([t.facet(facet, own) for t, own in zip(tracks, inside, strict=True)])
-    pieces = cut_at_edges(*_side_by_side(events, zero, span), 0, width_ns)
-    edges = np.arange(rows * count + 1) * width_ns
-    busy = Coverage.of(*_side_by_side(_busy(tracks, zero, span), zero, span)).between(edges)
-    counted = np.bincount(pieces.bucket, minlength=rows * count).astype(np.int32)
-    code = _dominant(np.concatenate((code, code[pieces.owner])), pieces, rows * count)
+    pieces = cut_at_edges(start, end, 0, width_ns)
+    busy = _busy(start, end, pieces, width_ns, all_buckets)
+    counted = np.bincount(pieces.bucket, minlength=all_buckets).astype(np.int32)
+    code = _dominant(np.concatenate((code, code[pieces.owner])), pieces, all_buckets)
     return [
         Strip(track.row, zero, width_ns, busy[own], counted[own], code[own])
         for track, own in (
@@ -66,36 +59,45 @@ def fresh_strips(
 
 
 def _side_by_side(
-    spans: Sequence[tuple[Int64, Int64]], zero: int, span: int
+    tracks: Sequence[Track], inside: Sequence[slice | Int64], zero: int, span: int
 ) -> tuple[Int64, Int64]:
-    """Cut spans to a window, and put those of each row behind those of the row before."""
+    """Cut the events of each row to a window, and put them behind those of the row before.
+
+    So all rows can be summed up at once: each has a stretch of buckets of its own.
+    """
     starts, ends = [], []
-    for place, (start, end) in enumerate(spans):
+    for place, (track, own) in enumerate(zip(tracks, inside, strict=True)):
         # What reaches into a window starts before its end, and ends behind its start.
         first = place * span
-        moved = start + (first - zero)
-        starts.append(np.maximum(moved, first, out=moved))
-        moved = end + (first - zero)
-        ends.append(np.minimum(moved, first + span, out=moved))
+        start, end = track.events.moved(own, first - zero)
+        starts.append(np.maximum(start, first, out=start))
+        ends.append(np.minimum(end, first + span, out=end))
     return np.concatenate(starts), np.concatenate(ends)
 
 
-def _busy(tracks: Sequence[Track], zero: int, span: int) -> list[tuple[Int64, Int64]]:
-    found = []
-    for start, end in (track.busy for track in tracks):
-        own = reaching_into((start, end), zero, zero + span)
-        found.append((start[own], end[own]))
-    return found
+def _busy(start: Int64, end: Int64, pieces: Pieces, width_ns: int, count: int) -> Int64:
+    """Sum up the union of events by bucket: their time without what an earlier one covers."""
+    # Sums stay far below 2^53, so float64 counts them exactly.
+    busy = np.bincount(pieces.bucket, weights=pieces.time_ns, minlength=count)
+    reach = np.maximum.accumulate(end)
+    again = np.flatnonzero(start[1:] < reach[:-1])
+    if len(again):
+        covered = np.minimum(end[again + 1], reach[again])
+        twice = cut_at_edges(start[again + 1], covered, 0, width_ns)
+        busy -= np.bincount(twice.bucket, weights=twice.time_ns, minlength=count)
+    return busy.astype(np.int64)
 
 
 def _dominant(code: UInt8, pieces: Pieces, count: int) -> UInt8:
     """Find the code with the most time in each bucket, of equals the smallest."""
-    most = int(code.max(initial=0))
-    place = code.astype(np.int64) * count + pieces.bucket
-    times = np.bincount(place, weights=pieces.time_ns, minlength=(most + 1) * count)
+    # Of a large set, most codes are in no window.
+    present = np.bincount(code) > 0
+    own = np.flatnonzero(present)
+    place = (np.cumsum(present) - 1)[code] * count
+    place += pieces.bucket
+    times = np.bincount(place, weights=pieces.time_ns, minlength=len(own) * count)
     found, best = np.full(count, NOTHING, np.uint8), np.zeros(count)
-    for own, time in enumerate(times.reshape(most + 1, count)):
-        more = time > best
-        found[more] = own
+    for number, time in zip(own.tolist(), times.reshape(len(own), count), strict=True):
+        found[time > best] = number
         np.maximum(best, time, out=best)
     return found

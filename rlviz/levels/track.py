@@ -144,10 +144,12 @@ class Track:
     def chosen(self, start_ns: int, end_ns: int) -> slice | Int64:
         """Give the same as `inside`, as a slice where they stand together."""
         first, last = self._between(start_ns, end_ns)
-        own = slice(first, last)
-        reaches = self.events.end_ns(own) > start_ns
-        reaches |= self.events.start_ns(own) >= start_ns
-        return own if reaches.all() else first + np.flatnonzero(reaches)
+        # What begins in it reaches into it; others may be among those that began before.
+        before = slice(first, max(first, min(self.events.begun_before(start_ns), last)))
+        reaches = self.events.end_behind(before, start_ns)
+        if reaches.all():
+            return slice(first, last)
+        return np.concatenate((first + np.flatnonzero(reaches), np.arange(before.stop, last)))
 
     def buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level:
         """Aggregate a window: buckets of a level, or of the events where none is fine enough.
@@ -198,5 +200,5 @@ class Track:
         """Give the number of the first event that ends behind a moment."""
         block = int(np.searchsorted(self.made.reach_ns, at_ns, side="right"))
         own = slice(block * STRIDE, (block + 1) * STRIDE)
-        behind = np.flatnonzero(self.events.end_ns(own) > at_ns)
+        behind = np.flatnonzero(self.events.end_behind(own, at_ns))
         return own.start + int(behind[0]) if len(behind) else len(self)
