@@ -19,7 +19,7 @@ SOURCES = sorted((ROOT / "rlviz").rglob("*.py"))
 # What makes code of bytes or text. Arrays are read as numbers only, frames as Arrow.
 _LOADS_CODE = {
     *("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "copyreg"),
-    *("runpy", "code", "codeop", "imp", "yaml", "ctypes", "torch"),
+    *("runpy", "code", "codeop", "imp", "yaml", "ctypes", "torch", "builtins"),
 }
 _RUNS_TEXT = {"eval", "exec", "compile", "__import__", "breakpoint"}
 _RUNS_BY_ATTRIBUTE = {
@@ -45,6 +45,16 @@ def test_no_module_makes_code_of_what_it_reads(path: Path) -> None:
                 value = given.get(option, ast.Constant(False))
                 assert isinstance(value, ast.Constant)
                 assert value.value is False
+
+
+def test_modules_are_imported_by_names_that_stand_in_the_source() -> None:
+    importing = [path for path in SOURCES if "import_module" in path.read_text("utf-8")]
+    assert importing == [ROOT / "rlviz" / "__init__.py"]
+    # Public names and their modules are a table there; any other name is an error.
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in SOURCES}
+    assert set(rlviz._HOMES.values()) <= modules
+    with pytest.raises(AttributeError):
+        rlviz.os  # noqa: B018
 
 
 def test_only_nsys_and_our_own_processes_are_started() -> None:
