@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import shutil
-import sqlite3
 import statistics
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,8 +40,6 @@ The scan:
 ```sh
 sqlite3 FILE '{scan}'
 ```
-
-Machine: {machine}.
 """
 
 
@@ -108,7 +103,6 @@ def measure(count: int, repeats: int) -> str:
             ratio=export / scan,
             page=page.stat().st_size / 1e6,
             scan=SCAN.replace("'", "'\\''"),
-            machine=machine(),
         )
 
 
@@ -117,16 +111,6 @@ def _line(name: str, costs: list[Cost]) -> str:
     peak = max(cost.peak_mb for cost in costs)
     return (
         f"| {name} | {statistics.median(seconds):.2f} s | {min(seconds):.2f} s | {peak:,.0f} MB |"
-    )
-
-
-def machine() -> str:
-    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    used = [f"{name} {version(name)}" for name in ("polars", "numpy", "bokeh")]
-    return (
-        f"{os.cpu_count()} cores ({platform.machine()}), {memory_gb:.0f} GB of memory, "
-        f"{platform.system()}, Python {platform.python_version()}, "
-        f"SQLite {sqlite3.sqlite_version}, {', '.join(used)}"
     )
 
 

@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.export import machine
 from benchmarks.lab import chromium, notebook
 from benchmarks.reports import write_run
 
@@ -86,7 +85,6 @@ def main() -> None:
             took = pictures(browser, folder)
             told = f"{took.first_s:.1f} s | {took.complete_s:.1f} s | {took.said}"
             print(f"| {options.reports} | {told} |", flush=True)
-    print(f"\nMachine: {machine()}.")
 
 
 if __name__ == "__main__":

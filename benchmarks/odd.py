@@ -24,7 +24,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.export import machine
+from benchmarks.machine import machine
 from rlviz.demo import Scenario, write
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ cache; scan and opening take turns, so that what else the machine does hits both
 
 Examples
 --------
-$ python -m benchmarks.opening --kernels 1_000_000 10_000_000
+$ python -m benchmarks.opening --runs 16:1_000_000 16:10_000_000
 """
 
 from __future__ import annotations
@@ -20,18 +20,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.export import SCAN, machine
+from benchmarks.export import SCAN
 from benchmarks.reports import write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 _WINDOWS = 200
 _WIDTH_PX = 2_000
 _POLL_S = 0.05
-_MODES = ("first", "again", "stdlib", "queries", "page")
+# From here on one opening of each is enough, and the one by SQL alone would take minutes.
+_LARGE = 20_000_000
+_MOST_RANGES = 1_000_000
+_PAGE_OF = 1_000_000
 
 
 # What a machine does where the column reader refuses a file.
@@ -148,9 +155,19 @@ def _sqlite() -> str:
     return found
 
 
-def measure(folder: Path, repeats: int, *, stdlib: bool) -> str:
-    """Measure a run, and give its line of the table."""
-    events = _kernels(folder)
+class Measured(NamedTuple):
+    """A run, how long its first opening took, and its line of the table."""
+
+    kernels: int
+    first_s: float
+    line: str
+
+
+def measure(folder: Path, repeats: int, *, stdlib: bool) -> Measured:
+    """Measure a run."""
+    kernels = _kernels(folder)
+    if kernels >= _LARGE:
+        repeats, stdlib = 1, False
     scan(folder)  # fills the page cache
     scans, firsts, slow, peaks = [], [], [], []
     with tempfile.TemporaryDirectory() as temporary:
@@ -165,20 +182,31 @@ def measure(folder: Path, repeats: int, *, stdlib: bool) -> str:
             if repeat + 1 < repeats:
                 shutil.rmtree(store)
         os.sync()  # gigabytes on their way to the disk hold up whoever touches their pages
-        again = [opened(folder, store, "again") for _ in range(repeats)]
+        again = [opened(folder, store, "again") for _ in range(3)]
         queries = opened(folder, store, "queries").told["query_ms"]
         kept_mb = sum(f.stat().st_size for f in store.rglob("*") if f.is_file()) / 1e6
-        page_mb = opened(folder, store, "page").told["page_mb"] if events <= 1e6 else None
+        page_mb = opened(folder, store, "page").told["page_mb"] if kernels <= _PAGE_OF else None
     whole, base = statistics.median(firsts), statistics.median(scans)
     reports = len(list(folder.rglob("*.sqlite")))
-    return (
-        f"| {reports} / {events / 1e6:g} M | {base:.2f} s | {whole:.2f} s | {whole / base:.1f} "
+    line = (
+        f"| {reports} / {kernels / 1e6:g} M | {base:.2f} s | {whole:.2f} s | {whole / base:.1f} "
         f"| {f'{statistics.median(slow) / base:.1f}' if slow else ''} "
         f"| {statistics.median(o.told['open_s'] for o in again):.2f} s "
         f"| {max(peaks):,.0f} MB | {max(o.peak_mb for o in again):,.0f} MB "
         f"| {statistics.median(queries):.1f} / {np.quantile(queries, 0.95):.1f} "
         f"/ {max(queries):.1f} ms | {kept_mb:,.0f} MB | {f'{page_mb:.1f} MB' if page_mb else ''} |"
     )
+    return Measured(kernels, whole, line)
+
+
+def growth(found: Sequence[Measured]) -> str:
+    """Tell how much longer an opening takes from size to size."""
+    pairs = [
+        f"{later.kernels / one.kernels:g} times the kernels take "
+        f"{later.first_s / one.first_s:.1f} times as long"
+        for one, later in pairwise(found)
+    ]
+    return f"From size to size: {', '.join(pairs)}." if pairs else ""
 
 
 def _kernels(folder: Path) -> int:
@@ -189,16 +217,33 @@ def _kernels(folder: Path) -> int:
 
 
 HEAD = """\
-| reports / kernels | scan | first open | ratio | stdlib ratio | reopen | peak | peak reopened \
+| reports / kernels | scan | first open | ratio | by SQL alone | reopen | peak | peak reopened \
 | any window: median / 95 % / worst | store | page |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+
+
+RUNS = [(16, 1_000_000), (16, 4_000_000), (16, 10_000_000), (64, 100_000_000)]
+"""Reports and kernels of the runs that are measured."""
+
+
+def _size(text: str) -> tuple[int, int]:
+    reports, kernels = map(int, text.split(":"))
+    return reports, kernels
+
+
+def _written(runs: Sequence[tuple[int, int]]) -> Iterator[Path]:
+    """Write one run after the other; each is gone when the next is asked for."""
+    for reports, kernels in runs:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder, ranges = Path(temporary, "run"), min(kernels // 10, _MOST_RANGES)
+            write_run(folder, reports=reports, kernels=kernels, ranges=ranges)
+            yield folder
 
 
 def main() -> None:
     """Read the options, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernels", type=int, nargs="+", default=[1_000_000, 10_000_000])
-    parser.add_argument("--reports", type=int, default=16)
+    parser.add_argument("--runs", type=_size, nargs="+", metavar="REPORTS:KERNELS", default=RUNS)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--stdlib", action="store_true", help="also without the column reader")
     parser.add_argument("--folder", type=Path, nargs="+", help="runs that were written before")
@@ -208,16 +253,11 @@ def main() -> None:
         print(json.dumps(in_process(*options.in_process)))
         return
     print(HEAD)
-    with tempfile.TemporaryDirectory() as temporary:
-        for kernels in () if options.folder else options.kernels:
-            folder = Path(temporary, str(kernels))
-            size = {"reports": options.reports, "ranges": kernels // 10}
-            write_run(folder, kernels=kernels, **size)
-            print(measure(folder, options.repeats, stdlib=options.stdlib), flush=True)
-            shutil.rmtree(folder)
-        for folder in options.folder or ():
-            print(measure(folder, options.repeats, stdlib=options.stdlib), flush=True)
-    print(f"\nMachine: {machine()}.")
+    found: list[Measured] = []
+    for folder in options.folder or _written(options.runs):
+        found.append(measure(folder, options.repeats, stdlib=options.stdlib))
+        print(found[-1].line, flush=True)
+    print(f"\n{growth(found)}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import rlviz
-from benchmarks.export import machine
 from benchmarks.lab import chromium, notebook
 from benchmarks.reports import write_run
 
@@ -172,7 +171,7 @@ def main() -> None:
             found, seen = in_page(browser, path, options.wheels)
             size_mb = path.stat().st_size / 1e6
             print(line("static page", options.page_kernels, found, f"{seen}, {size_mb:.1f} MB"))
-    print(f"\nMedian / 95th percentile / least; {SIZE[0]} x {SIZE[1]} px. Machine: {machine()}.")
+    print(f"\nMedian / 95th percentile / least; {SIZE[0]} x {SIZE[1]} px.")
 
 
 def _page(temporary: Path, kernels: int, reports: int) -> Path:
