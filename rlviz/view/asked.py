@@ -1,7 +1,8 @@
-"""What a chart may ask of the kernel, checked: any script of a page could have sent it."""
+"""What a chart may ask and tell the kernel, checked: any script of a page could have sent it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,15 +18,19 @@ __all__ = [
     "Span",
     "Window",
     "bucket_asked",
+    "expanded_told",
+    "found_told",
+    "place_told",
     "row_asked",
     "search_asked",
     "span_asked",
     "window_asked",
 ]
 
-WIDEST_PX = 20_000
-LONGEST_SEARCH = 500
-MOST_ROWS = 10_000
+_WIDEST_PX = 20_000
+_LONGEST_SEARCH = 500
+_MOST_ROWS = 10_000
+_COUNT = re.compile(r"(none|\d+( of \d+)?)?")
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def window_asked(message: Mapping[str, Any]) -> Window:
     2.5
     """
     start_s, end_s, width = (_number(message.get(key)) for key in ("start", "end", "width"))
-    if not (start_s < end_s and 1 <= width <= WIDEST_PX):
+    if not (start_s < end_s and 1 <= width <= _WIDEST_PX):
         msg = "the window has no width"
         raise ValueError(msg)
     color_by, search = message.get("color_by", "phase"), search_asked(message)
@@ -177,10 +182,70 @@ def search_asked(message: Mapping[str, Any]) -> str:
     'flash'
     """
     search = message.get("search", "")
-    if not isinstance(search, str) or len(search) > LONGEST_SEARCH:
-        msg = f"a window is searched for a text of at most {LONGEST_SEARCH} characters"
+    if not isinstance(search, str) or len(search) > _LONGEST_SEARCH:
+        msg = f"a window is searched for a text of at most {_LONGEST_SEARCH} characters"
         raise ValueError(msg)
     return search.strip()
+
+
+def place_told(message: Mapping[str, Any]) -> tuple[float, float]:
+    """Take from a message what a view shows: start and end in seconds.
+
+    Raises
+    ------
+    ValueError
+        It is no window.
+
+    Examples
+    --------
+    >>> place_told({"start": 1, "end": 2.5})
+    (1.0, 2.5)
+    """
+    start_s, end_s = (_number(message.get(key)) for key in ("start", "end"))
+    if not start_s < end_s:
+        msg = "the window has no width"
+        raise ValueError(msg)
+    return start_s, end_s
+
+
+def expanded_told(message: Mapping[str, Any]) -> tuple[int, ...]:
+    """Take from a message which rows a view has expanded.
+
+    Raises
+    ------
+    ValueError
+        They are no rows.
+
+    Examples
+    --------
+    >>> expanded_told({"rows": [3, 0]})
+    (0, 3)
+    """
+    rows = _rows(message.get("rows"))
+    if rows is None:
+        msg = "rows that are expanded are told by their numbers"
+        raise ValueError(msg)
+    return tuple(sorted(rows))
+
+
+def found_told(message: Mapping[str, Any]) -> str:
+    """Take from a message what a search has found.
+
+    Raises
+    ------
+    ValueError
+        It is no count.
+
+    Examples
+    --------
+    >>> found_told({"text": "3 of 17"})
+    '3 of 17'
+    """
+    text = message.get("text")
+    if not isinstance(text, str) or not _COUNT.fullmatch(text):
+        msg = "what was found is a count"
+        raise ValueError(msg)
+    return text
 
 
 def _number(given: object) -> float:
@@ -194,7 +259,7 @@ def _number(given: object) -> float:
 def _rows(given: object) -> frozenset[int] | None:
     if given is None:
         return None
-    if isinstance(given, list) and len(given) <= MOST_ROWS and all(type(r) is int for r in given):
+    if isinstance(given, list) and len(given) <= _MOST_ROWS and all(type(r) is int for r in given):
         return frozenset(given)
     msg = "the rows of a window are whole numbers"
     raise ValueError(msg)

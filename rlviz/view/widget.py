@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,10 @@ import traitlets
 
 from rlviz.errors import RlvizError
 from rlviz.view.asked import (
-    MOST_ROWS,
     bucket_asked,
+    expanded_told,
+    found_told,
+    place_told,
     row_asked,
     search_asked,
     span_asked,
@@ -37,11 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChartWidget"]
 
-
 # What draws a chart.
 FIGURE = ("item", "facts", "levels", "buckets")
-
-_COUNT = re.compile(r"(none|\d+( of \d+)?)?")
 
 
 class ChartWidget(anywidget.AnyWidget):
@@ -201,7 +199,7 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
     answer = {"view": message.get("view"), "sequence": message.get("sequence")}
     if kind == "ask":
         parts = message.get("parts")
-        if not isinstance(parts, list) or not all(part in widget._parts for part in parts):
+        if not isinstance(parts, list) or not all(part in list(widget._parts) for part in parts):
             widget.send({**answer, "kind": "refusal", "problem": "unknown part"})
             return
         widget.send({**answer, "kind": "answer"}, [widget._parts[part]() for part in parts])
@@ -228,21 +226,27 @@ def _received(widget: ChartWidget, message: dict[str, Any], _buffers: list[bytes
 
 
 def _told(widget: ChartWidget, kind: object, message: dict[str, Any]) -> None:
-    """Note what a view tells of itself."""
-    if kind == "window":
-        current = not widget._zoom or message.get("after") == widget._zoom[0]
-        place = _window(message)
-        moved = widget._moved()
-        if moved is not None and current and place is not None:
-            iteration = _iteration(widget, message)
-            moved(*place, *(() if iteration is None else (iteration,)))
-            widget._follow(*place, iteration)
-    elif kind == "expanded":
-        rows = message.get("rows")
-        if isinstance(rows, list) and len(rows) <= MOST_ROWS and all(type(r) is int for r in rows):
-            widget.expanded = tuple(rows)
-    elif kind == "found" and _COUNT.fullmatch(str(message.get("text"))):
-        widget._found = message["text"]
+    """Note what a view tells of itself; what makes no sense is passed over."""
+    place = None
+    with suppress(ValueError):
+        if kind == "window":
+            place = place_told(message)
+        elif kind == "expanded":
+            widget.expanded = expanded_told(message)
+        elif kind == "found":
+            widget._found = found_told(message)
+    if place is not None:
+        _went(widget, message, place)
+
+
+def _went(widget: ChartWidget, message: dict[str, Any], place: tuple[float, float]) -> None:
+    """Note where a person has moved a view, unless the kernel has moved it since."""
+    current = not widget._zoom or message.get("after") == widget._zoom[0]
+    moved = widget._moved()
+    if moved is not None and current:
+        iteration = _iteration(widget, message)
+        moved(*place, *(() if iteration is None else (iteration,)))
+        widget._follow(*place, iteration)
 
 
 def _asked(
@@ -290,10 +294,3 @@ def _iteration(widget: ChartWidget, message: dict[str, Any]) -> int | None:
     number = message.get("iteration")
     known = type(number) is int and number in widget._numbers
     return number if known else widget._aligned
-
-
-def _window(message: dict[str, Any]) -> tuple[float, float] | None:
-    start, end = message.get("start"), message.get("end")
-    if isinstance(start, int | float) and isinstance(end, int | float) and start < end:
-        return float(start), float(end)
-    return None

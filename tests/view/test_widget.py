@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import math
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -174,3 +175,35 @@ def test_a_renewed_chart_is_sent_and_given_to_views_that_ask_later(
     widget_module._received(made, ask, [])
     assert sent[1][1] == [made._parts["facts"]()]
     assert len(json.loads(gzip.decompress(sent[1][1][0]))["rows"]) == 2
+
+
+@pytest.mark.parametrize(
+    "place", [(1, 10**400), (-math.inf, math.inf), (2, 1), (math.nan, 2), ("1", 2), (True, None)]
+)
+def test_a_view_cannot_move_a_timeline_to_what_is_no_window(
+    timeline: Timeline, sent: list[Any], place: tuple[Any, Any]
+) -> None:
+    made, before = timeline._widget, timeline.window
+    start, end = place
+    widget_module._received(made, {"kind": "window", "start": start, "end": end}, [])
+    assert timeline.window == before
+    assert sent == []
+
+
+@pytest.mark.parametrize("text", ["one of 3", "3 of", 3, None, ["none"]])
+def test_a_view_cannot_put_into_the_controls_what_is_no_count(
+    timeline: Timeline, sent: list[Any], text: object
+) -> None:
+    made = timeline._widget
+    widget_module._received(made, {"kind": "found", "text": text}, [])
+    assert made._found == ""
+    assert sent == []
+
+
+@pytest.mark.parametrize("parts", [["lens", "other"], [["lens"]], "lens", None])
+def test_a_view_that_asks_for_what_is_no_part_is_refused(
+    timeline: Timeline, sent: list[Any], parts: object
+) -> None:
+    ask = {"view": "v", "sequence": 3}
+    widget_module._received(timeline._widget, {**ask, "kind": "ask", "parts": parts}, [])
+    assert sent == [({**ask, "kind": "refusal", "problem": "unknown part"},)]
