@@ -39,12 +39,12 @@ def test_ranges_for_which_a_row_has_no_room_are_drawn_as_few(
 ) -> None:
     add(tmp_path / "run", 0.02 if add is many_threads else 0.2)
     run = rlviz.load(tmp_path / "run")
-    overlays = compose(run).overlays
+    scene = compose(run)
+    overlays = scene.overlays
     assert len(overlays.left) <= 6_000
     assert ranges <= overlays.count.sum() == len(run.ranges()) < ranges + FEW
     assert (overlays.bottom > overlays.top).all()
-    rows = compose(run).rows
-    placed = PlacedRanges.of(run, rows, len(run.events.names))
+    placed = PlacedRanges.of(run, scene)
     first, last = int(run.ranges()["start_ns"].min()), int(run.ranges()["end_ns"].max())  # type: ignore[arg-type]
     drawn, _ = placed.within(first, last, 1_000)
     assert len(drawn.left) <= 2_000

@@ -13,6 +13,7 @@ from rlviz.run.phases import ACTIVITY
 from rlviz.run.rules import POOLS
 from rlviz.view.compare_words import heading_of, headline_of
 from rlviz.view.detail import Detail
+from rlviz.view.overlays import UNNAMED
 from rlviz.view.palette import COLOR_OF_ACTIVITY, COLORS
 from rlviz.view.scene import Bars, Bracket, Heading, Line, Overlays, PoolBand, Row, Scene
 from rlviz.view.sizes import BAND, BRACKET_PX, FOOT_PX, GROUP_HEAD_PX, POOL_HEAD_PX, row_height_px
@@ -139,7 +140,7 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
         last_s=end_s,
         height=y + FOOT_PX / unit_px,
         run_start_utc_ns=None,
-        names=(*names, "default domain", "unnamed thread"),
+        names=(*names, *UNNAMED),
         colors=tuple(COLORS),
         rows=tuple(rows),
         pools=tuple(bands),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rlviz.run.rules import SUMMED_POOLS
+from rlviz.view.headline import bubble_shares
 from rlviz.view.units import seconds_text, unit_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ _TOLD = {
     "refit_ns": "refit",
 }
 _POOL_OF_WHOLE = ("generation", "colocated", "training")
-_MEAN = ("busy_ns", "idle_launch_ns", "idle_short_ns", "idle_wait_ns")
 # A headline names what changed; what changed by less is in the frame of differences.
 _WORTH_TELLING = 0.01
 _MOST_TOLD = 4
@@ -84,12 +83,7 @@ def heading_of(name: str, run: Run, iteration: int | None) -> str:
         for label in ("exposed generation", "tail")
         if (value := numbers.get(label)) is not None
     ]
-    bubbles = [
-        f"{pool} {100 * share:.0f} %"
-        for pool in SUMMED_POOLS
-        if (share := _bubble_share(own, pool)) is not None
-    ]
-    return " · ".join([*parts, *(["bubbles: " + ", ".join(bubbles)] if bubbles else [])])
+    return " · ".join(filter(None, [*parts, bubble_shares(own)]))
 
 
 def _chosen(run: Run, iteration: int | None) -> pl.DataFrame:
@@ -108,14 +102,6 @@ def _numbers(run: Run, iteration: int | None) -> dict[str, float]:
         if len(own) and not own[column].null_count():
             found[label] = float(own[column].sum()) / len(own)
     return found
-
-
-def _bubble_share(own: pl.DataFrame, pool: str) -> float | None:
-    of_pool = own.filter(pl.col("pool") == pool)
-    if of_pool.is_empty() or any(of_pool[c].null_count() for c in (*_MEAN, "bubble_ns")):
-        return None
-    looked_at = sum(int(of_pool[c].sum()) for c in _MEAN)
-    return float(of_pool["bubble_ns"].sum() / max(looked_at, 1))
 
 
 def _series(values_ns: list[float | None]) -> str:

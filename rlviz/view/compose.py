@@ -15,7 +15,7 @@ from rlviz.view.bubbles import longest_bubbles
 from rlviz.view.headline import caption_of, notes_of, subtitle_of, title_of
 from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.numbers import Numbers, numbers_of
-from rlviz.view.overlays import draw_overlays
+from rlviz.view.overlays import UNNAMED, draw_overlays
 from rlviz.view.palette import COLORS
 from rlviz.view.scene import (
     Bars,
@@ -113,8 +113,8 @@ def _composed(run: ZoomableRun) -> Scene:
 
 
 def names_of(run: ZoomableRun) -> tuple[str, ...]:
-    """Give the texts that codes of bars and overlays point to; the last two are the overlays'."""
-    return (*run.events.names, "default domain", "unnamed thread")
+    """Give the texts that codes of bars and overlays point to."""
+    return (*run.events.names, *UNNAMED)
 
 
 def _first_view(

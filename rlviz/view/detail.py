@@ -13,7 +13,7 @@ from rlviz.levels.query import MARKS, strips_of
 from rlviz.view.choices import COLOR_BY, facet_of
 from rlviz.view.coded import coded
 from rlviz.view.legible import legible
-from rlviz.view.overlays import UNNAMED, PlacedRanges
+from rlviz.view.overlays import PlacedRanges
 from rlviz.view.scene import Overlays
 from rlviz.view.search import Matches, hits, places_of
 from rlviz.view.span_sums import busy_in, kernels_in
@@ -195,7 +195,7 @@ class Detail:
             The columns of `rlviz.view.search.PLACES`, coded, in one.
         """
         first, last = limits(self._scene)
-        hit = hits([self._ranges.used], self._scene.names, search)
+        hit = hits([self._ranges.ranges.name], self._scene.names, search)
         found = places_of(
             self._matching(search), self._ranges, hit, self._scene.rows, int((last - first) * 1e9)
         )
@@ -217,7 +217,7 @@ class Detail:
 
     @cached_property
     def _ranges(self) -> PlacedRanges:
-        return PlacedRanges.of(self._run, self._scene.rows, len(self._scene.names) - UNNAMED)
+        return PlacedRanges.of(self._run, self._scene)
 
     def _names(self, view: View, ranges: Overlays) -> dict[str, str]:
         used = np.concatenate((view.name, ranges.name, ranges.domain, ranges.thread))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rlviz.view.scene import Row
 
 __all__ = [
+    "bubble_shares",
     "busy_of",
     "caption_of",
     "looked_at_ns",
@@ -65,9 +66,8 @@ def subtitle_of(
         share = _sum(generation["overlap_ns"]) / max(_sum(generation["active_ns"]), 1)
         parts.append(f"overlap {100 * share:.0f} % of generation")
         parts.append(f"exposed generation {_mean_s(generation['exposed_generation_ns'])}")
-    bubbles = [text for pool in SUMMED_POOLS if (text := _bubbles(complete, pool))]
-    if bubbles:
-        parts.append("bubbles: " + ", ".join(bubbles))
+    if bubbles := bubble_shares(complete):
+        parts.append(bubbles)
     refits = (generation if len(generation) else complete)["refit_ns"].drop_nulls()
     if len(refits):
         parts.append(f"refit {_mean_s(refits)}")
@@ -104,13 +104,22 @@ def busy_of(rows: Sequence[Row], view_ns: tuple[int, int]) -> str:
     return " · ".join(parts)
 
 
-def _bubbles(complete: pl.DataFrame, pool: str) -> str:
-    """Give the share of bubbles in the time that was looked at, edges left out."""
-    own = complete.filter(pl.col("pool") == pool)
-    looked_at = own.select(looked_at_ns()).to_series()
-    if own.is_empty() or looked_at.null_count() or own["bubble_ns"].null_count():
-        return ""
-    return f"{pool} {100 * _sum(own['bubble_ns']) / max(_sum(looked_at), 1):.0f} %"
+def bubble_shares(summary: pl.DataFrame) -> str:
+    """Say what share bubbles have in the time of each pool that was looked at; "" if unknown.
+
+    Parameters
+    ----------
+    summary : polars.DataFrame
+        The rows of ``run.summary()`` that are spoken of.
+    """
+    told = []
+    for pool in SUMMED_POOLS:
+        own = summary.filter(pl.col("pool") == pool)
+        looked_at = own.select(looked_at_ns()).to_series()
+        if not (own.is_empty() or looked_at.null_count() or own["bubble_ns"].null_count()):
+            share = _sum(own["bubble_ns"]) / max(_sum(looked_at), 1)
+            told.append(f"{pool} {100 * share:.0f} %")
+    return "bubbles: " + ", ".join(told) if told else ""
 
 
 def looked_at_ns() -> pl.Expr:

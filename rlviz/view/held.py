@@ -14,7 +14,7 @@ from rlviz.levels.groups import KINDS
 from rlviz.levels.tally import NOTHING
 from rlviz.view.choices import facet_of
 from rlviz.view.legible import legible
-from rlviz.view.overlays import UNNAMED, PlacedRanges
+from rlviz.view.overlays import PlacedRanges
 from rlviz.view.scene import Overlays
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
         Size that the page may grow by, in MB of 10^6 bytes.
     """
     tracks = list(run.tracks.values())
-    ranges = PlacedRanges.of(run, scene.rows, len(scene.names) - UNNAMED).all()
+    ranges = PlacedRanges.of(run, scene).all()
     spans = [(int(t.start_ns[0]), int(t.end_ns.max())) for t in tracks if len(t.start_ns)]
     first_ns = min((start for start, _ in spans), default=0)
     events = sum(map(len, tracks))

@@ -227,7 +227,7 @@ class MergedRanges:
             scale = [one for one in self.scales if one.width_ns <= width_ns][-1]
             found = scale.inside(start_ns, end_ns, self.count, self.hull).to(width_ns)
             # Some have no neighbour of their level, and no width merges them.
-            if len(found) <= at_most or width_ns > 1 << 62:
+            if len(found) <= at_most or width_ns > _NEVER_NS:
                 return found, width_ns
             width_ns = max(2 * width_ns, 1)
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from rlviz.run.run import Run
     from rlviz.view.leveled_ranges import LeveledRanges
     from rlviz.view.merged_ranges import Merged
-    from rlviz.view.scene import Row
+    from rlviz.view.scene import Row, Scene
 
     Floats = NDArray[np.float64]
 
 __all__ = ["UNNAMED", "PlacedRanges", "draw_overlays"]
 
-UNNAMED = 2
-"""Texts that a scene has behind the run's names: of the default domain and of unnamed threads."""
+UNNAMED = ("default domain", "unnamed thread")
+"""What a scene has behind the run's names, for ranges whose domain or thread has none."""
 
 _OVERLAYS = 6_000
 # A zoomed view is drawn anew at every move.
@@ -74,7 +74,7 @@ class PlacedRanges:
     Parameters
     ----------
     names : int
-        Names of the run when its chart was made: a run learns of more as it is asked for them.
+        Names that the chart has of the run: a run learns of more as it is asked for them.
     ranges : LeveledRanges
         Its ranges.
     edges : (ndarray, ndarray)
@@ -86,10 +86,10 @@ class PlacedRanges:
     edges: tuple[Floats, Floats]
 
     @classmethod
-    def of(cls, run: Run, rows: Sequence[Row], names: int) -> PlacedRanges:
-        """Place all ranges on the rows of a chart that knows so many of the run's names."""
+    def of(cls, run: Run, scene: Scene) -> PlacedRanges:
+        """Place all ranges on the rows of the run's chart."""
         ranges = leveled_ranges(run)
-        return cls(names, ranges, heights(ranges.places, rows))
+        return cls(len(scene.names) - len(UNNAMED), ranges, heights(ranges.places, scene.rows))
 
     def all(self) -> Overlays:
         """Draw every range, none merged."""
@@ -110,13 +110,8 @@ class PlacedRanges:
         drawn = _drawn(found, self.ranges, self.edges, self.names)
         return drawn, 0 if (found.count == 1).all() else pixel_ns
 
-    @property
-    def used(self) -> NDArray[np.int32]:
-        """Codes of the names of all ranges."""
-        return self.ranges.name
-
-    def named(self, hit: NDArray[np.bool_], width_ns: int) -> dict[str, NDArray[Any]]:
-        """Give the places of ranges by their names; neighbours that are narrower are one.
+    def named(self, hit: NDArray[np.bool_], width_ns: int) -> Overlays:
+        """Draw ranges by their names, in no order; neighbours that are narrower are one.
 
         Parameters
         ----------
@@ -126,10 +121,8 @@ class PlacedRanges:
             Ranges of one level that are narrower, and no further apart, are one.
         """
         alone = self.ranges.levels.alone
-        found = alone[np.flatnonzero(hit[self.used[alone.longest]])].to(width_ns)
-        drawn = _drawn(found, self.ranges, self.edges, self.names, in_order=False)
-        columns = ("left", "right", "top", "bottom", "row", "domain", "shown")
-        return {name: getattr(drawn, name) for name in columns}
+        found = alone[np.flatnonzero(hit[self.ranges.name[alone.longest]])].to(width_ns)
+        return _drawn(found, self.ranges, self.edges, self.names, in_order=False)
 
 
 def _drawn(

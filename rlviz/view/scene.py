@@ -59,7 +59,7 @@ class Row:
     busy_share : float or None
         Busy time over captured time, whole run; None when unknown.
     details : dict of str to str
-        What hover tells of the row: GPU name, bus, pid, role, report.
+        What hover tells of the row: its run, GPU, bus, workers and ranks.
     role : str
         What its workers are for, "policy, generation" where several share a GPU; "" when not told.
     group : str

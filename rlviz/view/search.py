@@ -124,7 +124,7 @@ def places_of(
     while True:
         row, start, end = matches.places(apart_ns)
         named = ranges.named(hit, apart_ns)
-        if len(row) + len(named["row"]) <= _MOST_PLACES or apart_ns > span_ns:
+        if len(row) + len(named.row) <= _MOST_PLACES or apart_ns > span_ns:
             break
         apart_ns *= 2
     events = {
@@ -136,7 +136,7 @@ def places_of(
         "domain": np.full(len(row), -1),
         "shown": np.ones(len(row), np.bool_),
     }
-    return [np.concatenate((named[name], events[name])) for name in PLACES]
+    return [np.concatenate((getattr(named, name), events[name])) for name in PLACES]
 
 
 def _joined(row: int, start: Int64, end: Int64, apart_ns: int) -> tuple[Int64, Int64, Int64]:

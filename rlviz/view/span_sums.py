@@ -42,7 +42,7 @@ def kernels_in(run: Run, span: Span) -> dict[str, Any]:
     found = run.top_kernels(row=_rows(span), start_ns=start_ns, end_ns=end_ns)
     most = found.head(MOST_KERNELS).select("short_name", "count", pl.col("total_ns") / 1e9)
     return {
-        "kernels": [[legible(name), count, total] for name, count, total in most.iter_rows()],
+        "kernels": [[legible(name), count, seconds] for name, count, seconds in most.iter_rows()],
         "names": len(found),
         "count": int(found["count"].sum()),
         "total": int(found["total_ns"].sum()) / 1e9,
