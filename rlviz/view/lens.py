@@ -10,8 +10,10 @@ from importlib.resources import files
 __all__ = ["lens_js", "lens_style", "loader_js", "page_js", "version"]
 
 # In an order in which each knows only earlier ones.
-MODULES = (
+_MODULES = (
     "units",
+    "element",
+    "gzip",
     "theme",
     "keys",
     "raster",
@@ -25,6 +27,7 @@ MODULES = (
     "remarks",
     "trust",
     "numbers",
+    "explain",
     "search",
     "controls",
     "link",
@@ -34,7 +37,6 @@ MODULES = (
     "toolbar",
     "describe",
     "picture",
-    "explain",
     "detail",
     "room",
     "lanerows",
@@ -70,13 +72,13 @@ def lens_js() -> str:
     The modules import each other by name only, so that leaving out the imports and setting them one
     after the other is all that a bundler would do.
     """
-    return "\n".join([*map(_module, MODULES), "export { Chart, openLens };\n"])
+    return "\n".join([*map(_module, _MODULES), "export { Chart, openLens };\n"])
 
 
 @cache
 def page_js() -> str:
     """Give the module of a static page: the lens, and what starts it there."""
-    return "\n".join(map(_module, (*MODULES, "spansums", "held", "heldthreads", "print", "page")))
+    return "\n".join(map(_module, (*_MODULES, "spansums", "held", "heldthreads", "print", "page")))
 
 
 @cache

@@ -1,6 +1,7 @@
 // A chart in a notebook's output: drawn, drawn anew where the kernel renews it, and told to the
 // kernel when a person has moved it.
 
+import { unzipped } from "./gzip.js";
 import { openLens } from "./lens.js";
 import { unpackLevels } from "./picture.js";
 
@@ -8,11 +9,6 @@ import { unpackLevels } from "./picture.js";
 // its own marks of a busy kernel.
 const SETTLE_MS = 300;
 const APART = { position: "absolute", inset: "0 0 auto", visibility: "hidden" };
-
-async function unzipped(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
 
 async function parsed(bytes) {
   return JSON.parse(new TextDecoder().decode(await unzipped(bytes)));

@@ -1,23 +1,9 @@
 // Everything of the chart that is HTML: title, legend, caption, findings, pool names.
 
+import { element } from "./element.js";
 import { foldNumbers } from "./numbers.js";
 import { listRemarks } from "./remarks.js";
 import { foldTrust } from "./trust.js";
-
-export function element(tag, name, text = "") {
-  const made = document.createElement(tag);
-  if (name) made.className = `rlviz-${name}`;
-  if (text) made.textContent = text;
-  return made;
-}
-
-export function button(text, title, pressed) {
-  const made = element("button", "button", text);
-  made.type = "button";
-  made.title = title;
-  made.addEventListener("click", pressed);
-  return made;
-}
 
 function legendItems(entries, names) {
   return entries.map(({ kind, color, name, label = names[name] }) => {

@@ -2,6 +2,7 @@
 // notebook's widgets and the keys all change it here.
 
 import { Coloring } from "./colors.js";
+import { element } from "./element.js";
 import { Search } from "./search.js";
 
 const FILL = 0.18;
@@ -85,6 +86,8 @@ export class Controls {
     const bright = { fill_alpha: mode === "phase" ? FILL : 0, line_alpha: 1 };
     this.ranges.setv(search.active ? { ...FADED, fill_alpha: mode === "phase" ? 0.05 : 0 } : bright);
     lens.chrome.tellColors(mode);
+    // Other colours, rows or names may need other detail.
+    lens.detail?.moved();
     lens.repaintBars();
   }
 
@@ -108,8 +111,7 @@ export class Controls {
     for (const veil of this.veils) veil.remove();
     const { frame, facts, chrome } = this.lens;
     this.veils = rows.map(({ top, bottom }) => {
-      const veil = document.createElement("div");
-      veil.className = "rlviz-veil";
+      const veil = element("div", "veil");
       veil.style.top = `${frame.top + top * facts.row_px}px`;
       veil.style.height = `${(bottom - top) * facts.row_px}px`;
       chrome.plot.append(veil);
@@ -143,8 +145,7 @@ export class Controls {
     this.place.data = columns;
     if (place === null) return;
     const { frame, facts, chrome } = this.lens;
-    const spot = document.createElement("div");
-    spot.className = "rlviz-spot";
+    const spot = element("div", "spot");
     spot.style.top = `${frame.top + place.top * facts.row_px}px`;
     spot.style.height = `${(place.bottom - place.top) * facts.row_px}px`;
     chrome.plot.append(spot);

@@ -12,10 +12,27 @@ const WAITS = "The chart waits for the kernel: until it answers, detail is missi
 const CALM_MS = 150;
 export const DEBOUNCE_MS = 30;
 // Asked for on either side, in widths of the window: a small move shows nothing new.
-export const MARGIN = 0.25;
-export const WIDEST_PX = 20000;
+const MARGIN = 0.25;
+const WIDEST_PX = 20000;
 // Buckets and merged ranges wider than this are asked for anew.
 export const COARSE_PX = 2.05;
+
+// What to ask for, that a lens may show its window and a little more.
+export function around({ window: [start, end], facts, pixels }) {
+  const [first, last] = facts.limits;
+  const margin = (end - start) * MARGIN;
+  const from = Math.max(start - margin, first);
+  const until = Math.min(end + margin, last);
+  // Buckets of one to two pixels: narrower ones would share a pixel and show the busiest only.
+  const width = Math.max(1, Math.round((pixels * (until - from)) / (end - start) / 2));
+  return { start: from, end: until, width: Math.min(width, WIDEST_PX) };
+}
+
+// Whether a picture reaches over all that there is of a lens's window.
+export function covers(picture, { window: [start, end], facts }) {
+  const [first, last] = facts.limits;
+  return picture !== null && picture.start <= Math.max(start, first) && picture.end >= Math.min(end, last);
+}
 
 export class Detail {
   // `bars` is Bokeh's view of the bars of the first view: detail is painted in their place.
@@ -65,7 +82,7 @@ export class Detail {
   hold(picture) {
     this.levels = picture;
     this.held = this.lens.alignment.moved(picture);
-    this.repaint();
+    this.lens.repaintBars();
   }
 
   // All that is known is of another alignment of the runs.
@@ -120,7 +137,7 @@ export class Detail {
   // Whether what is drawn is coarser than the window's pixels.
   wanting() {
     const [start, end] = this.lens.window;
-    const pixel = (end - start) / this.pixels;
+    const pixel = (end - start) / this.lens.pixels;
     if (!(pixel > 0)) return false;
     if (!this.covers) return !this.enough;
     // Where no more can be had, the same is not asked for again.
@@ -140,22 +157,12 @@ export class Detail {
     if (this.coarsest > 0 && this.lens.controls.search.active) return false;
     const [start, end] = this.lens.window;
     if (!this.lens.alignment.shows(start, end)) return false;
-    const pixel = (end - start) / this.pixels;
+    const pixel = (end - start) / this.lens.pixels;
     return this.coarsest <= pixel * COARSE_PX && !this.lens.marks.coarse(pixel);
   }
 
-  get pixels() {
-    return this.lens.frame.width * devicePixelRatio;
-  }
-
   get covers() {
-    const [start, end] = this.lens.window;
-    const [first, last] = this.lens.facts.limits;
-    const { picture } = this;
-    return (
-      picture !== null &&
-      picture.start <= Math.max(start, first) && picture.end >= Math.min(end, last)
-    );
+    return covers(this.picture, this.lens);
   }
 
   // One request at a time; the newest window is asked for when it is answered.
@@ -185,14 +192,7 @@ export class Detail {
   }
 
   wish() {
-    const [start, end] = this.lens.window;
-    const [first, last] = this.lens.facts.limits;
-    const margin = (end - start) * MARGIN;
-    const from = Math.max(start - margin, first);
-    const until = Math.min(end + margin, last);
-    // Buckets of one to two pixels: narrower ones would share a pixel and show the busiest only.
-    const width = Math.max(1, Math.round((this.pixels * (until - from)) / (end - start) / 2));
-    return { start: from, end: until, width: Math.min(width, WIDEST_PX), ...this.choice };
+    return { ...around(this.lens), ...this.choice };
   }
 
   settled(text) {
@@ -215,7 +215,7 @@ export class Detail {
     this.picture = picture;
     this.shown = null;
     this.show();
-    this.repaint();
+    this.lens.repaintBars();
   }
 
   // Ranges of the picture while it covers the window, else those of the first view.
@@ -225,11 +225,6 @@ export class Detail {
     this.shown = shown;
     this.lens.marks.replaceRanges(shown?.overlays ?? null);
     this.lens.relabel();
-  }
-
-  repaint() {
-    if (typeof this.bars.request_paint === "function") this.bars.request_paint();
-    else this.bars.model.data_source.change.emit();
   }
 
   // What is painted, by time: pictures, and null for the first view's bars.

@@ -1,5 +1,6 @@
 // Detail from what the page itself holds: all events and ranges, as `rlviz.view.held` packs them.
 
+import { unzippedText } from "./gzip.js";
 import { OVERLAY_COLUMNS } from "./picture.js";
 import { busyOf, kernelsOf } from "./spansums.js";
 
@@ -7,16 +8,10 @@ const MOST_EVENTS = 10000;
 const MOST_RANGES = 2000;
 const MOST_PLACES = 20000;
 const PLACES_BESIDE = 1500;
-export const TIME_BYTES = 6;
+const TIME_BYTES = 6;
 const NAME_BYTES = 4;
 // The first kinds of work: compute and communication.
 const KERNEL_KINDS = 2;
-
-export async function unzip(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
 
 // Reads columns that were written one behind the other, byte plane by byte plane.
 export class Reader {
@@ -39,6 +34,27 @@ export class Reader {
     return found;
   }
 
+  // Starts are written as differences, from a first moment on.
+  starts(length, first) {
+    const start = this.integers(length, TIME_BYTES);
+    let at = first;
+    for (let i = 0; i < length; i++) start[i] = at += start[i];
+    return start;
+  }
+
+  // Ends are written as lengths. `reach` is the latest end so far: what reaches into a window stands
+  // behind the first that does.
+  ends(start) {
+    const end = this.integers(start.length, TIME_BYTES);
+    const reach = new Float64Array(start.length);
+    let latest = -Infinity;
+    for (let i = 0; i < end.length; i++) {
+      end[i] += start[i];
+      reach[i] = latest = Math.max(latest, end[i]);
+    }
+    return { end, reach };
+  }
+
   floats(length) {
     const bytes = new Uint8Array(length * 8);
     for (let plane = 0; plane < 8; plane++) {
@@ -52,21 +68,8 @@ export class Reader {
 function unpackHeld(held, bytes) {
   const reader = new Reader(bytes);
   const tracks = held.rows.map(([row, length]) => ({ row, length }));
-  for (const track of tracks) {
-    track.start = reader.integers(track.length, TIME_BYTES);
-    let at = held.first;
-    for (let i = 0; i < track.length; i++) track.start[i] = at += track.start[i];
-  }
-  for (const track of tracks) {
-    track.end = reader.integers(track.length, TIME_BYTES);
-    // The latest end so far: what reaches into a window stands behind the first that does.
-    track.reach = new Float64Array(track.length);
-    let reach = -Infinity;
-    for (let i = 0; i < track.length; i++) {
-      track.end[i] += track.start[i];
-      track.reach[i] = reach = Math.max(reach, track.end[i]);
-    }
-  }
+  for (const track of tracks) track.start = reader.starts(track.length, held.first);
+  for (const track of tracks) Object.assign(track, reader.ends(track.start));
   for (const track of tracks) track.name = reader.integers(track.length, NAME_BYTES);
   for (const track of tracks) track.color = reader.whole(track.length);
   const ranges = Object.fromEntries(OVERLAY_COLUMNS.map((key) => [key, reader.floats(held.ranges)]));
@@ -320,7 +323,7 @@ function placesOf({ tracks, ranges, levels }, hit, rows, span) {
 
 // Promises the events and ranges of a page.
 export async function unpackedOf(held) {
-  return unpackHeld(held, await unzip(held.packed));
+  return unpackHeld(held, await unzippedText(held.packed));
 }
 
 // Each row's events and ranges, so many seconds away from where they were packed.

@@ -1,6 +1,7 @@
 // Lanes of threads from what the page itself holds, as `rlviz.view.held_threads` packs them.
 
-import { between, eventsOf, Reader, stripOf, TIME_BYTES, unzip } from "./held.js";
+import { unzippedText } from "./gzip.js";
+import { between, eventsOf, Reader, stripOf } from "./held.js";
 
 // As `rlviz.levels.lanes` has them.
 const MARKS_A_LANE = 600;
@@ -9,15 +10,10 @@ const MOST_WIDENED = 2;
 const LANE_NAME_BYTES = 3;
 
 async function unpackRow({ lanes, packed }) {
-  const reader = new Reader(await unzip(packed));
+  const reader = new Reader(await unzippedText(packed));
   return lanes.map(([row, length, first]) => {
-    const start = reader.integers(length, TIME_BYTES);
-    let at = first;
-    for (let i = 0; i < length; i++) start[i] = at += start[i];
-    const end = reader.integers(length, TIME_BYTES);
-    const reach = new Float64Array(length);
-    let latest = -Infinity;
-    for (let i = 0; i < length; i++) reach[i] = latest = Math.max(latest, (end[i] += start[i]));
+    const start = reader.starts(length, first);
+    const { end, reach } = reader.ends(start);
     return { row, start, end, reach, name: reader.integers(length, LANE_NAME_BYTES), color: reader.whole(length) };
   });
 }

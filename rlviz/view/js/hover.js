@@ -1,5 +1,6 @@
 // What lies under the pointer, told in a box of text. Nothing here is ever parsed as HTML.
 
+import { element } from "./element.js";
 import { absolute, clock, duration, grouped, percent } from "./units.js";
 
 const SLACK_PX = 3;
@@ -12,11 +13,7 @@ const SHADES = {
 
 export function line(box, kind, ...texts) {
   const told = texts.filter((text) => text !== "" && text !== null && text !== undefined);
-  if (told.length === 0) return;
-  const element = document.createElement("div");
-  element.className = `rlviz-tip-${kind}`;
-  element.textContent = told.join(" · ");
-  box.append(element);
+  if (told.length > 0) box.append(element("div", `tip-${kind}`, told.join(" · ")));
 }
 
 export class Hover {
@@ -25,8 +22,7 @@ export class Hover {
     this.marks = marks;
     this.root = root;
     this.zero = facts.utc === null ? null : BigInt(facts.utc);
-    this.box = document.createElement("div");
-    this.box.className = "rlviz-tip";
+    this.box = element("div", "tip");
     this.box.setAttribute("role", "tooltip");
     this.box.hidden = true;
     // On the body: an output area of a notebook would cut it off or grow scroll bars.

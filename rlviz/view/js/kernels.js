@@ -1,7 +1,7 @@
 // The kernels of a range or of the window, in a table below the chart. Names are text, whatever
 // they say.
 
-import { button, element } from "./chrome.js";
+import { button, element } from "./element.js";
 import { named, placeOf, seenOf } from "./measure.js";
 import { clock, duration, grouped, percent } from "./units.js";
 

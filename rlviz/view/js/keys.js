@@ -3,7 +3,7 @@
 
 const STEP = 0.2;
 
-export function keyAction(key, lens) {
+function keyAction(key, lens) {
   if (key === "N") return () => lens.controls.stepMatch(-1);
   if (key === "/") return lens.toolbar === null ? null : () => lens.toolbar.focus();
   switch (key.toLowerCase()) {

@@ -102,6 +102,11 @@ class Lens {
     return this.view.frame.bbox;
   }
 
+  // Of the screen, along the frame.
+  get pixels() {
+    return this.frame.width * devicePixelRatio;
+  }
+
   writeAxes() {
     for (const name of ["main", "overview"]) {
       const plot = this.doc.get_model_by_name(name);
@@ -279,7 +284,6 @@ class Lens {
   }
 
   repaintBars() {
-    this.detail?.moved();
     if (typeof this.bars.request_paint === "function") this.bars.request_paint();
     else this.bars.model.data_source.change.emit();
   }

@@ -1,7 +1,7 @@
 // Measuring: Shift and drag, or drag while it is switched on. Between two moments: how long, and
 // how busy each pool and the row under the pointer are.
 
-import { element } from "./chrome.js";
+import { element } from "./element.js";
 import { clock, duration, percent } from "./units.js";
 
 const LEAST_PX = 4;

@@ -1,10 +1,10 @@
 // The run's numbers, below the chart: a line that unfolds into tables, an iteration and pool a line.
 
-import { trustPart } from "./trust.js";
+import { element } from "./element.js";
 
 // A heading of a row or a column.
 function head(scope, text, hint = "") {
-  const one = trustPart("th", "", text);
+  const one = element("th", "", text);
   one.scope = scope;
   one.title = hint;
   return one;
@@ -12,14 +12,14 @@ function head(scope, text, hint = "") {
 
 function numberCell([text, hint], reasons) {
   const unknown = typeof hint === "number";
-  const one = trustPart("td", unknown ? "unknown" : "", text);
+  const one = element("td", unknown ? "unknown" : "", text);
   one.title = unknown ? reasons[hint] : hint;
   return one;
 }
 
 function numberTable({ caption, heads, cells }, { lines, reasons }) {
   const table = document.createElement("table");
-  table.append(trustPart("caption", "", caption));
+  table.append(element("caption", "", caption));
   const top = table.createTHead().insertRow();
   top.append(head("col", "pool"), head("col", "iteration"));
   for (const { text, hint } of heads) top.append(head("col", text, hint));
@@ -28,7 +28,7 @@ function numberTable({ caption, heads, cells }, { lines, reasons }) {
     const first = i === 0 || lines[i - 1].pool !== pool;
     if (first) body = table.createTBody();
     const line = body.insertRow();
-    line.append(trustPart("td", "", first ? pool : ""), head("row", iteration));
+    line.append(element("td", "", first ? pool : ""), head("row", iteration));
     line.append(...cells[i].map((cell) => numberCell(cell, reasons)));
   });
   return table;
@@ -36,16 +36,16 @@ function numberTable({ caption, heads, cells }, { lines, reasons }) {
 
 export function foldNumbers({ numbers }) {
   if (numbers === null) return null;
-  const box = trustPart("details", "numbers");
-  box.append(trustPart("summary", "", numbers.line));
+  const box = element("details", "numbers");
+  box.append(element("summary", "", numbers.line));
   for (const table of numbers.tables) {
-    const scroll = trustPart("div", "numbers-scroll");
+    const scroll = element("div", "numbers-scroll");
     scroll.tabIndex = 0;
     scroll.setAttribute("role", "group");
     scroll.setAttribute("aria-label", table.caption);
     scroll.append(numberTable(table, numbers));
     box.append(scroll);
   }
-  if (numbers.more > 0) box.append(trustPart("p", "", `and ${numbers.more} more lines: run.summary()`));
+  if (numbers.more > 0) box.append(element("p", "", `and ${numbers.more} more lines: run.summary()`));
   return box;
 }

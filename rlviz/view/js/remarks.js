@@ -1,21 +1,19 @@
 // Findings below the chart: pressed, one goes to its place. Their text is text, whatever it says.
 
+import { element } from "./element.js";
 import { duration } from "./units.js";
 
 const AROUND = 0.15;
 
 export function listRemarks({ remarks }, go) {
   if (remarks.length === 0) return null;
-  const box = document.createElement("section");
-  box.className = "rlviz-remarks";
+  const box = element("section", "remarks");
   box.setAttribute("aria-label", "findings");
   const list = document.createElement("ol");
   for (const remark of remarks) {
     const item = document.createElement("li");
     const placed = remark.left !== null && remark.right !== null;
-    const text = document.createElement(placed ? "button" : "span");
-    text.className = "rlviz-remark";
-    text.textContent = remark.text;
+    const text = element(placed ? "button" : "span", "remark", remark.text);
     if (placed) {
       text.type = "button";
       text.title = "go to its place";
@@ -23,10 +21,7 @@ export function listRemarks({ remarks }, go) {
     }
     item.append(text);
     if (remark.lost_s !== null) {
-      const lost = document.createElement("span");
-      lost.className = "rlviz-lost";
-      lost.textContent = `${duration(remark.lost_s)} lost`;
-      item.append(" ", lost);
+      item.append(" ", element("span", "lost", `${duration(remark.lost_s)} lost`));
     }
     list.append(item);
   }

@@ -1,9 +1,9 @@
 // Names that a reader looks for: of ranges, and of the kernels that bars mostly stand for.
 
+import { GIVE_UP_MS } from "./explain.js";
+
 // Bars that touch are one place, not hundreds.
 const TOUCHING_S = 1e-9;
-// Who is silent for so long is asked again.
-const SILENT_MS = 10000;
 
 export class Search {
   constructor(facts, marks) {
@@ -33,7 +33,7 @@ export class Search {
   async seek(source, found) {
     const { wanted } = this;
     if (source?.places === undefined || wanted === "" || this.answer?.search === wanted) return;
-    if (performance.now() - this.askedAt < SILENT_MS) return;
+    if (performance.now() - this.askedAt < GIVE_UP_MS) return;
     const askedAt = (this.askedAt = performance.now());
     const { limits } = this.facts;
     const rows = this.marks.standing ?? this.facts.rows;
@@ -61,22 +61,27 @@ export class Search {
     this.cursor = -1;
   }
 
-  answered() {
+  // Places of columns, as they stand now: of those that `wanted` tells of by their index.
+  seen(columns, wanted) {
     const { marks } = this;
-    const { columns } = this.answer;
+    const { left, right, top, bottom, row } = columns;
     const low = (y) => marks.lowered(y);
     const found = [];
-    for (let i = 0; i < columns.left.length; i++) {
-      const on = columns.shown[i] || marks.offered.includes(columns.domain[i]);
-      if (!on || !marks.visible(columns, i)) continue;
-      const { left, right, top, bottom, row } = columns;
+    for (let i = 0; i < left.length; i++) {
+      if (!wanted(i) || !marks.visible(columns, i)) continue;
       found.push({ left: left[i], right: right[i], top: low(top[i]), bottom: low(bottom[i]), row: row[i] });
     }
     return found;
   }
 
+  answered() {
+    const { columns } = this.answer;
+    const { offered } = this.marks;
+    return this.seen(columns, (i) => columns.shown[i] || offered.includes(columns.domain[i]));
+  }
+
   firstSeen() {
-    return [...this.ranges(), ...this.runs()];
+    return [...this.rangePlaces(), ...this.barPlaces()];
   }
 
   get active() {
@@ -93,21 +98,13 @@ export class Search {
     return found;
   }
 
-  ranges() {
-    const { marks } = this;
-    const { all, off } = marks.first ?? marks;
-    const low = (y) => marks.lowered(y);
-    const found = [];
-    for (let i = 0; i < off.length; i++) {
-      if (!off[i] && marks.visible(all, i) && this.hit(all.name[i])) {
-        const { left, right, top, bottom, row } = all;
-        found.push({ left: left[i], right: right[i], top: low(top[i]), bottom: low(bottom[i]), row: row[i] });
-      }
-    }
-    return found;
+  rangePlaces() {
+    const { all, off } = this.marks.first ?? this.marks;
+    return this.seen(all, (i) => !off[i] && this.hit(all.name[i]));
   }
 
-  runs() {
+  // Bars of such names that follow each other without a gap are one place.
+  barPlaces() {
     const { left, right, name } = this.marks.bars;
     const found = [];
     for (const { row, top, bottom } of this.facts.rows) {

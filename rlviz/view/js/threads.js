@@ -1,9 +1,9 @@
 // Rows that expand into the lanes of their threads. Each has a small button beside its label; what
 // it opens stands in room that is made below the row.
 
-import { button, element } from "./chrome.js";
+import { button, element } from "./element.js";
 import { line } from "./hover.js";
-import { COARSE_PX, DEBOUNCE_MS, MARGIN, WIDEST_PX } from "./detail.js";
+import { around, COARSE_PX, covers, DEBOUNCE_MS } from "./detail.js";
 import { LanePainter, unpackLanes } from "./lanes.js";
 import { laidBelow } from "./lanerows.js";
 import { Room } from "./room.js";
@@ -216,10 +216,9 @@ export class Threads {
   get wanting() {
     const { picture, lens } = this;
     if (picture === null || picture.rows !== this.rows.join()) return true;
+    if (!covers(picture, lens)) return true;
     const [start, end] = lens.window;
-    const [first, last] = lens.facts.limits;
-    if (picture.start > Math.max(start, first) || picture.end < Math.min(end, last)) return true;
-    const pixel = (end - start) / (lens.frame.width * devicePixelRatio);
+    const pixel = (end - start) / lens.pixels;
     return picture.many.strips.some(({ width }) => width > pixel * COARSE_PX);
   }
 
@@ -227,22 +226,15 @@ export class Threads {
   async request() {
     if (this.lens.gone || this.asking || this.rows.length === 0) return;
     const { lens, rows } = this;
-    const [start, end] = lens.window;
-    const [first, last] = lens.facts.limits;
-    const margin = (end - start) * MARGIN;
-    const from = Math.max(start - margin, first);
-    const until = Math.min(end + margin, last);
-    const pixels = lens.frame.width * devicePixelRatio;
-    const width = Math.max(1, Math.round((pixels * (until - from)) / (end - start) / 2));
-    const state = JSON.stringify([start, end, rows]);
+    const state = JSON.stringify([...lens.window, rows]);
     if (state === this.answered) return;
     this.asking = true;
     try {
-      const picture = await this.source.lanes({ rows, start: from, end: until, width: Math.min(width, WIDEST_PX) });
+      const picture = await this.source.lanes({ rows, ...around(lens) });
       this.answered = state;
       if (lens.gone) return;
       this.picture = { ...picture, rows: rows.join() };
-      lens.detail.repaint();
+      lens.repaintBars();
     } catch (error) {
       this.answered = state;
       lens.chrome.tell(`No lanes of threads: ${error.message}`);

@@ -1,6 +1,6 @@
 // The page's own controls. In a notebook ipywidgets stand in their place.
 
-import { button, element } from "./chrome.js";
+import { button, element } from "./element.js";
 
 const COLOR_BY = { phase: "phase", kind: "kind of work", kernel: "kernel" };
 export const KEYS =

@@ -1,30 +1,25 @@
 // What to trust, below the chart: a line that unfolds into the reports and all that is wrong with
 // them. Texts of a report are text, whatever they say.
 
-export function trustPart(tag, name = "", text = "") {
-  const one = document.createElement(tag);
-  if (name) one.className = `rlviz-${name}`;
-  one.textContent = text;
-  return one;
-}
+import { element } from "./element.js";
 
 function trustTable({ heads, reports }) {
-  const table = trustPart("table", "trust-reports");
+  const table = element("table", "trust-reports");
   const head = table.createTHead().insertRow();
-  for (const { text, number } of heads) head.append(trustPart("th", number ? "number" : "", text));
+  for (const { text, number } of heads) head.append(element("th", number ? "number" : "", text));
   const body = table.createTBody();
   for (const cells of reports) {
     const line = body.insertRow();
-    cells.forEach((text, i) => line.append(trustPart("td", heads[i].number ? "number" : "", text)));
+    cells.forEach((text, i) => line.append(element("td", heads[i].number ? "number" : "", text)));
   }
   return table;
 }
 
 function troubleItems(troubles) {
-  const list = trustPart("ul", "trust-troubles");
+  const list = element("ul", "trust-troubles");
   for (const { severity, kind, reports, message } of troubles) {
-    const item = trustPart("li", `trust-${severity}`);
-    item.append(trustPart("b", "", severity === "info" ? "note" : severity), ` ${kind} (${reports}): ${message}`);
+    const item = element("li", `trust-${severity}`);
+    item.append(element("b", "", severity === "info" ? "note" : severity), ` ${kind} (${reports}): ${message}`);
     list.append(item);
   }
   return list;
@@ -33,15 +28,15 @@ function troubleItems(troubles) {
 // `more` stands at the end of the line.
 export function foldTrust({ trust }, more) {
   if (trust === null) return null;
-  const box = trustPart("details", "trust");
-  box.append(trustPart("summary", "", [trust.line, ...more].join(" · ")));
-  const scroll = trustPart("div", "trust-scroll");
+  const box = element("details", "trust");
+  box.append(element("summary", "", [trust.line, ...more].join(" · ")));
+  const scroll = element("div", "trust-scroll");
   scroll.append(trustTable(trust));
   box.append(scroll);
-  if (trust.more_reports > 0) box.append(trustPart("p", "", `and ${trust.more_reports} more: run.reports`));
+  if (trust.more_reports > 0) box.append(element("p", "", `and ${trust.more_reports} more: run.reports`));
   if (trust.troubles.length > 0) box.append(troubleItems(trust.troubles));
   if (trust.more_troubles > 0) {
-    box.append(trustPart("p", "", `and ${trust.more_troubles} more: run.diagnostics`));
+    box.append(element("p", "", `and ${trust.more_troubles} more: run.diagnostics`));
   }
   return box;
 }
