@@ -89,12 +89,13 @@ def coloring(scene: Scene) -> dict[str, dict[str, Any]]:
         },
         "kind": {
             "palette": [COLORS[key] for key in KINDS],
-            "legend": [_entry("color", LABELS[k], COLORS[k]) for k in kinds] + _marks(scene),
+            "legend": [_entry("color", LABELS[k], COLORS[k]) for k in kinds]
+            + _besides_activity(scene),
         },
         "kernel": {
             "palette": [*(color for _, color in kernels), OTHER_KERNELS],
             "names": [code for code, _ in kernels],
-            "legend": named + _marks(scene),
+            "legend": named + _besides_activity(scene),
         },
     }
 
@@ -144,10 +145,10 @@ def legend(scene: Scene) -> list[dict[str, str]]:
         _entry("color", LABELS[key], COLORS[key]) for key in (scene.colors[code] for code in solid)
     ]
     entries += [_entry("range", LABELS[key], COLORS[key]) for key in outlined if key != "range"]
-    return entries + _marks(scene)
+    return entries + _besides_activity(scene)
 
 
-def _marks(scene: Scene) -> list[dict[str, str]]:
+def _besides_activity(scene: Scene) -> list[dict[str, str]]:
     """List what is no activity: idle time, shades, ranges."""
     entries = [_entry("idle", "idle")] if scene.rows else []
     kinds = {shade.kind for shade in scene.shades}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["compare_near", "compare_scene", "shared_iterations"]
+__all__ = ["compare_close_up", "compare_scene", "shared_iterations"]
 
 _AIR = 0.03
 
@@ -147,7 +147,7 @@ def _aligned(joined: SideBySide, scenes: Mapping[str, Scene], number: int) -> Al
     )
 
 
-def compare_near(joined: SideBySide, scene: Scene, window: tuple[float, float]) -> Scene:
+def compare_close_up(joined: SideBySide, scene: Scene, window: tuple[float, float]) -> Scene:
     """Compose a part of the scene anew: bars, ranges and busy shares are the window's."""
     start_ns, end_ns = span = window_ns(*window)
     captured = {

@@ -11,7 +11,7 @@ import polars as pl
 from rlviz.levels.side_by_side import SideBySide
 from rlviz.run.differences import differences
 from rlviz.view.compare_mean import MeanDetail, mean_scene
-from rlviz.view.compare_scene import compare_near, compare_scene, shared_iterations
+from rlviz.view.compare_scene import compare_close_up, compare_scene, shared_iterations
 from rlviz.view.detail import Detail
 from rlviz.view.timeline import Timeline
 from rlviz.view.windows import window
@@ -88,7 +88,7 @@ class Comparison(Timeline):
             self._joined = SideBySide(self.runs, zeros_ns)
         else:
             self.iteration = _common(self.runs, iteration)
-            self._joined = _aligned(self.runs, self.iteration)
+            self._joined = _joined_at(self.runs, self.iteration)
         # Of several alignments at once, as views have them.
         self._details: dict[int, Detail] = {}
         super().__init__(self._joined)
@@ -204,7 +204,7 @@ class Comparison(Timeline):
         if self.iteration == "mean":
             return still(scene, kind, window=window, **look)
         part = checked_window(scene, window)
-        drawn = compare_near(self._joined, scene, part)
+        drawn = compare_close_up(self._joined, scene, part)
         # The strips show all of the runs, and where in them the part is.
         drawn = replace(drawn, start_s=scene.first_s, end_s=scene.last_s)
         if look["title"] is None:
@@ -223,7 +223,7 @@ class Comparison(Timeline):
         if number == self.iteration:
             return
         self.iteration = number
-        self.run = self._joined = _aligned(self.runs, number)
+        self.run = self._joined = _joined_at(self.runs, number)
         self.__dict__.pop("scene", None)
 
     def _detail(self, iteration: int | None = None) -> Detail:
@@ -234,7 +234,7 @@ class Comparison(Timeline):
             while len(self._details) >= _MOST_DETAILS:
                 self._details.pop(next(iter(self._details)))
             own = number == self.iteration
-            joined = self._joined if own else _aligned(self.runs, number)
+            joined = self._joined if own else _joined_at(self.runs, number)
             scene = self.scene if own else compare_scene(joined, number)
             self._details[number] = Detail(joined, scene)
         return self._details[number]
@@ -268,7 +268,7 @@ class Comparison(Timeline):
         return f"Comparison({names}; iteration {self.iteration}, {len(self.scene.rows)} rows)"
 
 
-def _aligned(runs: Mapping[str, ZoomableRun], number: int) -> SideBySide:
+def _joined_at(runs: Mapping[str, ZoomableRun], number: int) -> SideBySide:
     """Lay runs below each other, an iteration of each at second 0."""
     return SideBySide(runs, {name: _by_number(run)[number].start_ns for name, run in runs.items()})
 

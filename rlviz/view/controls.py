@@ -67,7 +67,7 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
             return
         chosen = self._choices()
         before = [*_below(self._above)]
-        row = self._controls(scene)
+        made = self._controls(scene)
         self._quiet = True
         self.color_by.value, self.search.value = chosen["color_by"], chosen["search"]
         for role, chip in zip(self._roles, self.rows, strict=True):
@@ -75,7 +75,7 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
         self._quiet = False
         self.count.value = self._chart._found
         # Not the panel's own children: JupyterLab would make a new view of the chart behind them.
-        self._above.children = row
+        self._above.children = made
         for one in before:
             one.close()
         self._moved(None)
@@ -83,22 +83,19 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
     def _controls(self, scene: Scene) -> list[ipywidgets.Widget]:
         """Make all controls of a scene, as they are at first."""
         self._know(scene)
-        row = self._row(scene)
+        made = self._made_of(scene)
         self._forget()
-        return row
+        return made
 
     def _know(self, scene: Scene) -> None:
         self._windows: dict[int | str, tuple[float, float]] = {
             _ALL: window(scene.start_s, scene.end_s)
         }
-        self._iterations = [(number, partial) for number, _, _, partial in scene.iterations]
+        self._iterations = _iterations(scene)
         self._windows |= {number: (start, end) for number, start, end, _ in scene.iterations}
         # Of runs that are compared, each iteration can be the one that begins at second 0.
         self._alignments = {one.iteration[0]: one for one in scene.alignments}
-        if self._alignments:
-            own = [one.iteration for one in scene.alignments]
-            self._iterations = [(number, partial) for number, _, _, partial in own]
-            self._windows |= {number: one.view for number, one in self._alignments.items()}
+        self._windows |= {number: one.view for number, one in self._alignments.items()}
         self._domains = domains(scene)
         self._roles = roles(scene)
         self._offered = self._offer(scene)
@@ -110,14 +107,13 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
     @staticmethod
     def _offer(scene: Scene) -> tuple[object, ...]:
         return (
-            [one.iteration for one in scene.alignments]
-            or [(number, cut) for number, _, _, cut in scene.iterations],
+            _iterations(scene),
             roles(scene),
             domains(scene),
             [scene.names[code] for code, _ in domains(scene)],
         )
 
-    def _row(self, scene: Scene) -> list[ipywidgets.Widget]:
+    def _made_of(self, scene: Scene) -> list[ipywidgets.Widget]:
         found: list[ipywidgets.Widget] = []
         if self._iterations:
             names: list[tuple[str, int | str]] = [("all iterations", _ALL)]
@@ -287,6 +283,12 @@ class Panel(ipywidgets.VBox):  # type: ignore[misc]
 
     def _counted(self, change: Bunch) -> None:
         self.count.value = change["new"]
+
+
+def _iterations(scene: Scene) -> list[tuple[int, bool]]:
+    """List the iterations to choose from, and whether each is partial."""
+    known = [one.iteration for one in scene.alignments] or scene.iterations
+    return [(number, partial) for number, _, _, partial in known]
 
 
 def _below(box: ipywidgets.Box) -> Iterator[ipywidgets.Widget]:

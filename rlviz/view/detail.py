@@ -96,12 +96,12 @@ class Detail:
             "color_by": asked.color_by,
             "search": asked.search,
             "rows": None if asked.rows is None else sorted(asked.rows),
-            "strips": _places(view.strips),
+            "strips": _strip_facts(view.strips),
             "names": self._names(view, ranges),
             "ranges": [len(ranges.left), values],
             "merged": merged_ns / 1e9,
         }
-        strips = [*_bytes(view.strips, colors), self._matches(view.strips, asked.search)]
+        strips = [*_strip_columns(view.strips, colors), self._matches(view.strips, asked.search)]
         return facts, [*strips, *self._events(view), packed]
 
     def prepare(self) -> None:
@@ -135,9 +135,9 @@ class Detail:
             "color_by": "phase",
             "search": "",
             "rows": None,
-            "strips": _places(strips),
+            "strips": _strip_facts(strips),
         }
-        return facts, b"".join(_bytes(strips, colors))
+        return facts, b"".join(_strip_columns(strips, colors))
 
     def bucket(self, asked: Bucket) -> dict[str, Any]:
         """Tell what one bucket of a strip stands for.
@@ -247,10 +247,10 @@ class Detail:
         ]
 
 
-def _places(strips: Sequence[Strip]) -> list[list[float]]:
+def _strip_facts(strips: Sequence[Strip]) -> list[list[float]]:
     return [[s.row, s.start_ns / 1e9, s.width_ns / 1e9, len(s)] for s in strips]
 
 
-def _bytes(strips: Sequence[Strip], colors: UInt8) -> list[bytes]:
+def _strip_columns(strips: Sequence[Strip], colors: UInt8) -> list[bytes]:
     coverage = b"".join(strip.coverage.tobytes() for strip in strips)
     return [coverage, b"".join(colors[strip.code].tobytes() for strip in strips)]

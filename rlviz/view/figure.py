@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawing", "draw"]
 
-POOL_COLUMN_PX = 26
-OVERVIEW_POOL_PX = 26
-LONGEST_LABEL = 36
-LONGEST_HOST = 16
+_POOL_COLUMN_PX = 26
+_OVERVIEW_POOL_PX = 26
+_LONGEST_LABEL = 36
+_LONGEST_HOST = 16
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,12 @@ def _main_plot(scene: Scene, paint: Paint, row_px: int, sides: tuple[int, int]) 
 
 def _left_px(scene: Scene, row_px: int) -> int:
     size = font_px(row_px)
-    labels = text_width_px((short(row.label, LONGEST_LABEL) for row in scene.rows), size)
-    strips = text_width_px((short(s.label, LONGEST_LABEL) for s in scene.overview), 10)
+    labels = text_width_px((short(row.label, _LONGEST_LABEL) for row in scene.rows), size)
+    strips = text_width_px((short(s.label, _LONGEST_LABEL) for s in scene.overview), 10)
     hosts = text_width_px(
-        (short(host_part(row.host), LONGEST_HOST) for row in scene.rows), size - 1
+        (short(host_part(row.host), _LONGEST_HOST) for row in scene.rows), size - 1
     )
-    return max(POOL_COLUMN_PX + labels + (hosts + 14 if hosts else 0) + 10, strips + 10, 90)
+    return max(_POOL_COLUMN_PX + labels + (hosts + 14 if hosts else 0) + 10, strips + 10, 90)
 
 
 def _time_axis(plot: Plot, paint: Paint, size: int) -> None:
@@ -174,9 +174,9 @@ def _row_axes(plot: Plot, scene: Scene, paint: Paint, row_px: int) -> None:
         return
     middles = [(row.top + row.bottom) / 2 for row in scene.rows]
     size = font_px(row_px)
-    labels = [short(row.label, LONGEST_LABEL) for row in scene.rows]
+    labels = [short(row.label, _LONGEST_LABEL) for row in scene.rows]
     _texts(plot, "left", middles, labels, size, "ink", paint)
-    hosts = [short(host_part(row.host), LONGEST_HOST) for row in scene.rows]
+    hosts = [short(host_part(row.host), _LONGEST_HOST) for row in scene.rows]
     if any(hosts):
         _texts(plot, "left", middles, hosts, size - 1, "muted", paint)
     shares = ["unknown" if r.busy_share is None else f"{r.busy_share:.0%}" for r in scene.rows]
@@ -222,7 +222,7 @@ def _overview_plot(scene: Scene, paint: Paint, x_range: Range, sides: tuple[int,
     first, last = limits(scene)
     plot = _plot(
         "overview",
-        OVERVIEW_POOL_PX * count + 4,
+        _OVERVIEW_POOL_PX * count + 4,
         sides,
         Range1d(start=first, end=last),
         Range1d(start=float(count), end=0.0),
@@ -232,7 +232,7 @@ def _overview_plot(scene: Scene, paint: Paint, x_range: Range, sides: tuple[int,
         plot,
         "left",
         [i + 0.6 for i in range(count)],
-        [short(strip.label, LONGEST_LABEL) for strip in scene.overview],
+        [short(strip.label, _LONGEST_LABEL) for strip in scene.overview],
         10,
         "muted",
         paint,

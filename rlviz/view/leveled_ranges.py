@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Int32 = NDArray[np.int32]
 
-__all__ = ["HIDDEN_DOMAINS", "LeveledRanges", "colors_of_ranges", "heights", "leveled_ranges"]
+__all__ = ["LeveledRanges", "colors_of_ranges", "heights", "leveled_ranges"]
 
-HIDDEN_DOMAINS = ("NCCL", "CCCL", "cuBLAS", "cuDNN", "CUDA")
-"""Domains of libraries: a range for each of their calls, so they are off until asked for."""
+# Of libraries: a range for each of their calls, so they are off until asked for.
+_HIDDEN_DOMAINS = ("NCCL", "CCCL", "cuBLAS", "cuDNN", "CUDA")
 
 # What may be drawn as one stands on one of these.
 _LEVEL = ["row", "lane", "group", "depth", "shown"]
@@ -116,7 +116,7 @@ def _leveled(run: Run) -> pl.DataFrame:
     events = run.events
     ranges = events.ranges
     colors = colors_of_ranges(run, run.events.names)
-    hidden = events.names.str.to_lowercase().is_in([d.lower() for d in HIDDEN_DOMAINS])
+    hidden = events.names.str.to_lowercase().is_in([d.lower() for d in _HIDDEN_DOMAINS])
     is_hidden = lookup(hidden, ranges["domain"]).fill_null(value=False)
     told = _with_parents(
         ranges.with_columns(

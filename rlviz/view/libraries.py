@@ -15,7 +15,7 @@ from rlviz.view.lens import lens_js, loader_js, version
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LIBRARIES", "packed_libraries", "send_ahead", "sent_already", "versions"]
+__all__ = ["LIBRARIES", "claim_sending", "packed_libraries", "send_ahead", "versions"]
 
 LIBRARIES = ("bokeh", "lens")
 
@@ -36,16 +36,16 @@ def packed_libraries() -> dict[str, Callable[[], bytes]]:
     return {"bokeh": _packed_bokeh, "lens": _packed_lens}
 
 
-def sent_already() -> bool:
-    """Tell whether this kernel has sent them unasked; from now on it has."""
-    before = bool(_sent)
+def claim_sending() -> bool:
+    """Take it on to send them unasked; False where somebody of this kernel did before."""
+    first = not _sent
     _sent.add(True)
-    return before
+    return first
 
 
 def send_ahead() -> None:
     """Send them to the page of the running cell, which makes them ready before the chart comes."""
-    if sent_already():
+    if not claim_sending():
         return
     messenger = _Messenger(_versions=versions())
     parts = [packed_libraries()[part]() for part in LIBRARIES]

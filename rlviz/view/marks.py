@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_marks"]
 
-Level = Literal["underlay", "glyph", "annotation"]
+_Level = Literal["underlay", "glyph", "annotation"]
 
 
 def draw_marks(plot: Plot, scene: Scene, paint: Paint, row_px: int) -> None:
     """Add everything that stands in the frame of the main plot, from the bottom up.
 
-    Sources that the lens reads or rewrites carry a name: ``bars``, ``overlays``, ``hidden``,
-    ``overlay-labels``, ``bracket-labels``, ``line-labels``, ``bubbles``, ``bubble-labels``,
-    ``matches``, ``place``.
+    Every source carries a name, by which the lens finds it: ``bars``, ``overlays``, ``hidden``,
+    ``matches``, ``place``, ``bubbles`` and the texts (``overlay-labels``, ``bubble-labels``,
+    ``line-labels``, ``bracket-labels-`` and a pool) it reads or rewrites; the others it moves.
     """
     _bands(plot, scene, paint)
     _shades(plot, scene, paint, "not_captured")
@@ -62,7 +62,7 @@ def _add(
     columns: dict[str, Any],
     glyph: Glyph,
     *,
-    level: Level = "glyph",
+    level: _Level = "glyph",
     visible: bool = True,
 ) -> None:
     source = ColumnDataSource(columns, name=name)
@@ -70,7 +70,7 @@ def _add(
 
 
 def _renderer(
-    source: ColumnDataSource, glyph: Glyph, *, level: Level = "glyph", visible: bool = True
+    source: ColumnDataSource, glyph: Glyph, *, level: _Level = "glyph", visible: bool = True
 ) -> GlyphRenderer[Any]:
     # Selections are of no use here: without these two, Bokeh keeps two more glyphs a renderer.
     return GlyphRenderer(

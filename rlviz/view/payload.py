@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from rlviz.view.palette import Theme
     from rlviz.view.scene import Alignment, Scene
 
-__all__ = ["Payload", "notebook_payload", "payload"]
+__all__ = ["LONGEST_TEXT", "Payload", "notebook_payload", "payload"]
 
 LONGEST_TEXT = 500
+"""Longest line of text above or below a chart."""
 
 
 @dataclass(frozen=True)

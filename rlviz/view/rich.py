@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
     from rlviz.view.scene import Scene
 
-__all__ = ["LIMIT_MB", "rich_output"]
+__all__ = ["rich_output"]
 
-LIMIT_MB = 1.4
-"""Size of the output in a saved notebook: leaves 0.1 MB of 1.5 for everything else in it."""
+# Of the output in a saved notebook: leaves 0.1 MB of 1.5 for everything else in it.
+_LIMIT_MB = 1.4
 
 # The output holds the still twice, and what it takes the page does not have.
 _STILL_KB = 160
@@ -65,7 +65,7 @@ def rich_output(
         in a frame that can reach nothing around it. ``image/png``: the still alone.
     """
     png = base64.b64encode(_small(still_png)).decode()
-    room = LIMIT_MB * 1e6 - 2 * len(png)
+    room = _LIMIT_MB * 1e6 - 2 * len(png)
     packed = _pack(page(scene, held=None if run is None else Held(None, _LEFT_OUT)))
     budget = room - len(packed)
     if (

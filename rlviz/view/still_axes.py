@@ -9,7 +9,7 @@ import numpy as np
 from rlviz.view.palette import COLORS
 from rlviz.view.still_canvas import boxes
 from rlviz.view.still_skyline import joined, outlines
-from rlviz.view.still_text import clean, fit, ticks
+from rlviz.view.still_text import HALF_LETTER, clean, fit, ticks
 
 if TYPE_CHECKING:
     from rlviz.view.still_canvas import Canvas
@@ -70,7 +70,7 @@ def draw_overview(canvas: Canvas, frame: Frame, plot: Plot, pixel: float) -> Non
         key = strip.pool if strip.pool in COLORS else "compute"
         for _, found in outlines(np.round(x / pixel) * pixel, height, color, bottom):
             canvas.area(joined(found), COLORS[key])
-        middle = (top + bottom) / 2 + 0.36 * size
+        middle = (top + bottom) / 2 + HALF_LETTER * size
         text = fit([clean(strip.label)], frame.left - frame.margin, size)
         canvas.text(frame.labels, middle, text, size, "muted", align="right")
     if plot.whole != frame.window:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.view.still_text import clean, width_pt
+from rlviz.view.still_layout import band_letter
+from rlviz.view.still_text import HALF_LETTER, clean, width_pt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PlacedBubble", "draw_bubbles", "place_bubbles"]
 
-_HALF_LETTER = 0.36
-_SMALLEST = 5.0
 # Of the letters' size: an arrow beside the text, its head, and air between them.
 _ARROW, _HEAD, _AIR = 1.0, 0.5, 0.35
 
@@ -48,11 +47,12 @@ def _placed(bubble: Bubble, frame: Frame, placed: PlacedRow | None) -> PlacedBub
     if placed is None or bubble.left >= end or bubble.right <= start:
         return None
     left, right = frame.x(max(bubble.left, start)), frame.x(min(bubble.right, end))
-    band = placed.bottom - placed.top
-    size = min(0.82 * frame.letter, 0.78 * band)
+    size = band_letter(frame.letter, placed.bottom - placed.top)
+    if size is None:
+        return None
     room = right - left - 2 * (_ARROW + _AIR) * size
     text = next((t for t in map(clean, bubble.texts) if width_pt(t, size) <= room), None)
-    if text is None or size < _SMALLEST:
+    if text is None:
         return None
     return PlacedBubble(bubble.row, left, right, (placed.top + placed.bottom) / 2, text, size)
 
@@ -71,5 +71,5 @@ def draw_bubbles(canvas: Canvas, bubbles: Sequence[PlacedBubble]) -> None:
         x0, x1 = np.concatenate([inner, tips]), np.concatenate([outer, barbs])
         y0, y1 = np.concatenate([y, np.full(4, one.y)]), np.concatenate([y, wings])
         canvas.lines((x0, x1), (y0, y1), "alert", 0.09 * one.size)
-        baseline = one.y + _HALF_LETTER * one.size
+        baseline = one.y + HALF_LETTER * one.size
         canvas.text(middle, baseline, one.text, one.size, "alert", align="center")

@@ -69,14 +69,14 @@ def settings() -> Iterator[None]:
         yield
 
 
-def dots_per_inch(width_in: float, kind: Format) -> float:
+def _dots_per_inch(width_in: float, kind: Format) -> float:
     """Give the resolution of a figure; vectors have points for pixels."""
     return max(_PNG_DPI, _PNG_PX / width_in) if kind == "png" else 72.0
 
 
 def pixel_pt(width_in: float, kind: Format) -> float:
     """Give the grid in points that edges lie on: a pixel's, or one too fine to be seen."""
-    return 72.0 / dots_per_inch(width_in, kind) if kind == "png" else _VECTOR_PT
+    return 72.0 / _dots_per_inch(width_in, kind) if kind == "png" else _VECTOR_PT
 
 
 def boxes(left: Float, top: Float, right: Float, bottom: Float) -> Path:
@@ -137,7 +137,7 @@ class Canvas:
         self.surface = SURFACE[theme]
         self.figure = Figure(
             figsize=(width / 72, height / 72),
-            dpi=dots_per_inch(width / 72, kind),
+            dpi=_dots_per_inch(width / 72, kind),
             facecolor=self.surface["page"],
             edgecolor="none",
         )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.view.still_canvas import boxes
-from rlviz.view.still_layout import brackets_in, small_letter
-from rlviz.view.still_text import clean, fit, width_pt
+from rlviz.view.still_layout import band_letter, brackets_in, small_letter
+from rlviz.view.still_text import HALF_LETTER, clean, fit, width_pt
 from rlviz.view.units import duration
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_brackets", "draw_names", "draw_range_labels"]
 
-# Letters have two thirds of their size above the baseline: half of it centres them.
-_HALF_LETTER = 0.36
-_SMALLEST = 5.0
 _LINE = 1.25
 _LEAST_ROOM = 2.5
 _LEAST_LETTERS = 8
@@ -40,7 +37,7 @@ def draw_names(canvas: Canvas, frame: Frame, plot: Plot) -> None:
         if i % frame.every:
             continue
         middle = (placed.top + placed.bottom) / 2
-        y = middle + _HALF_LETTER * size
+        y = middle + HALF_LETTER * size
         canvas.text(frame.labels, y, label, size, "ink", align="right")
         if host:
             canvas.text(frame.hosts, y, host, small, "muted", align="right")
@@ -179,8 +176,8 @@ def draw_range_labels(
 ) -> None:
     """Write the names of ranges where they fit, on plates that set them off the activity."""
     band = min((placed.bottom - placed.top for placed in plot.rows), default=0.0)
-    size = min(0.82 * frame.letter, 0.78 * band)
-    if size < _SMALLEST:
+    size = band_letter(frame.letter, band)
+    if size is None:
         return
     labels: list[_Label] = []
     above: list[_Label] = []

@@ -10,7 +10,7 @@ import numpy as np
 from rlviz.view.palette import CALLS, COLORS
 from rlviz.view.still_canvas import boxes
 from rlviz.view.still_skyline import NOTHING, joined, outlines
-from rlviz.view.still_text import clean, fit
+from rlviz.view.still_text import HALF_LETTER, clean, fit
 from rlviz.view.still_words import Entry
 from rlviz.view.threads import lane_palette
 
@@ -102,11 +102,11 @@ def draw_lanes(
             _draw_lane(canvas, frame, tracks[told["lane"]], height, own, told["kind"])
         size = _SIZE * frame.letter
         for middle, text in block.names:
-            y = placed.bottom + middle + 0.36 * size
+            y = placed.bottom + middle + HALF_LETTER * size
             room = frame.labels - frame.pools - frame.letter
             canvas.text(frame.labels, y, fit([text], room, size), size, "ink", align="right")
         for middle, text in block.notes:
-            y, room = placed.bottom + middle + 0.36 * size, frame.right - frame.left - size
+            y, room = placed.bottom + middle + HALF_LETTER * size, frame.right - frame.left - size
             canvas.text(frame.left + 0.3 * size, y, fit([text], room, size), size, "muted")
 
 
@@ -193,7 +193,9 @@ def _draw_lane(
         full = clean(own.name(int(lane.name[inside[place]])))
         room = right[place] - left[place] - 0.6 * size
         text = fit([full, full.rpartition("/")[2] or full], room, size)
-        canvas.text(left[place] + 0.3 * size, (top + bottom) / 2 + 0.36 * size, text, size, "ink")
+        canvas.text(
+            left[place] + 0.3 * size, (top + bottom) / 2 + HALF_LETTER * size, text, size, "ink"
+        )
 
 
 def _draw_buckets(

@@ -25,6 +25,7 @@ __all__ = [
     "PlacedPool",
     "PlacedRow",
     "Plot",
+    "band_letter",
     "brackets_in",
     "frame_of",
     "letter_size",
@@ -56,6 +57,20 @@ def letter_size(width_in: float) -> float:
 def small_letter(row: float) -> float:
     """Give the size of what stands beside a row's label: no smaller than can be read."""
     return max(0.9 * row, _SMALLEST_LABEL)
+
+
+def band_letter(letter: float, band: float) -> float | None:
+    """Give the size of what is written in a row's band; None where nothing could be read there.
+
+    Parameters
+    ----------
+    letter : float
+        The figure's ordinary letters, in points.
+    band : float
+        Height of the band, in points.
+    """
+    size = min(0.82 * letter, 0.78 * band)
+    return size if size >= _SMALLEST_LABEL else None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Columns",
+    "Places",
     "columns_in",
     "draw_activity",
     "draw_bands",

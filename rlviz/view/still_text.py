@@ -15,11 +15,14 @@ from rlviz.view.units import UNITS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FAMILY", "Ticks", "clean", "fit", "ticks", "width_pt", "wrap"]
+__all__ = ["FAMILY", "HALF_LETTER", "Ticks", "clean", "fit", "ticks", "width_pt", "wrap"]
 
 # It comes with matplotlib, so that a figure is the same on every machine; and it is wider than
 # what a viewer of an SVG may have in its place, so that what fits here fits there.
 FAMILY = "DejaVu Sans"
+
+HALF_LETTER = 0.36
+"""Of its size, how far a line's baseline lies below its middle."""
 
 _LONGEST = 500
 # No characters: a file with one of them is no XML. `legible` passes them on.

@@ -224,10 +224,10 @@ class Timeline:
             if suffix == _TRACE:
                 write_trace(self.run, file.write)
             elif suffix == ".html":
-                threads = hold_threads(self.run, self.scene, self._open(expand), detail)
+                threads = hold_threads(self.run, self.scene, self._expanded(expand), detail)
                 file.write(page(self.scene, held=self._held(detail), threads=threads).encode())
             else:
-                look["threads"] = lanes_of(self.run, self.scene, self._open(expand))
+                look["threads"] = lanes_of(self.run, self.scene, self._expanded(expand))
                 file.write(self._still(_FIGURES[suffix], window, iteration, look))
         return path
 
@@ -236,7 +236,8 @@ class Timeline:
             return None
         return hold(self.run, self.scene, DEFAULT_MB if detail is True else detail)
 
-    def _open(self, expand: Sequence[int] | str | None) -> Sequence[int] | str:
+    def _expanded(self, expand: Sequence[int] | str | None) -> Sequence[int] | str:
+        """Give the rows to show with their threads: those asked for, else those of the view."""
         if expand is not None:
             return expand
         return self._widget.expanded if "_widget" in self.__dict__ else ()

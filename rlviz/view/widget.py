@@ -24,7 +24,7 @@ from rlviz.view.asked import (
     window_asked,
 )
 from rlviz.view.lens import lens_style, loader_js
-from rlviz.view.libraries import LIBRARIES, packed_libraries, sent_already, versions
+from rlviz.view.libraries import LIBRARIES, claim_sending, packed_libraries, versions
 from rlviz.view.payload import payload
 from rlviz.view.ready import ready_soon
 from rlviz.view.windows import window
@@ -128,7 +128,7 @@ class ChartWidget(anywidget.AnyWidget):
         self._pushed = self._coming = True
         try:
             yield
-            self._push(FIGURE if sent_already() else (*LIBRARIES, *FIGURE))
+            self._push((*LIBRARIES, *FIGURE) if claim_sending() else FIGURE)
             ready_soon(self._detail)
         finally:
             self._coming = False
