@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,23 @@ def test_without_a_file_the_differences_are_printed(runs: Path) -> None:
     assert head.startswith("Iteration 4 is ")
     assert columns.split() == ["pool", "number", "run", "mean", "least", "most", "difference"]
     assert any(line.split()[:3] == ["generation", "tail", "after"] for line in lines)
+
+
+def cells_until(mark: str, line: str) -> int:
+    """How many cells of a terminal a line takes up to the end of what `mark` finds first."""
+    found = re.search(mark, line)
+    assert found is not None, line
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line[: found.end()])
+
+
+def test_differences_stand_below_their_heads_whatever_a_run_is_called(runs: Path) -> None:
+    told = rlviz("compare", f"前の実行={runs / 'before'}", f"a\x1b[1mb={runs / 'after'}")
+    assert told.exit_code == 0, told.output
+    head, *lines = told.stdout.splitlines()[2:]
+    assert "\x1b" not in told.stdout
+    means = [cells_until(r"\d s\b", line) for line in lines if " duration " in line]
+    assert means == [cells_until("mean", head)] * len(means)
+    assert len(means) >= 2
 
 
 @pytest.mark.parametrize(

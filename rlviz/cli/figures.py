@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from rlviz.cli.tables import cell, print_table, table
 from rlviz.cli.terminal import (
     FAILED,
     Ranks,
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import polars as pl
+    from rich.table import Table
 
 __all__ = ["compare", "export"]
 
+# Numbers of a comparison, and whether their sign is told.
+_SIGNS = {"mean": "", "least": "", "most": "", "difference": "+"}
 _INCHES = {"mm": 1 / 25.4, "cm": 1 / 2.54, "in": 1.0, "": 1.0}
 
 Named = Annotated[
@@ -231,8 +235,7 @@ def compare(
     if not written:
         tell(told)
         tell("")
-        for line in _lines(comparison.differences):
-            tell(line)
+        print_table(_differences_table(comparison.differences))
     for path in written:
         tell(str(path))
 
@@ -301,28 +304,15 @@ def _values_told() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-def _lines(differences: pl.DataFrame) -> Iterator[str]:
-    """Write the differences as a table: a line per pool, number and run."""
-    table = [("pool", "number", "run", "mean", "least", "most", "difference", "")]
+def _differences_table(differences: pl.DataFrame) -> Table:
+    """Give the differences as a table: a line per pool, number and run."""
+    made = table("pool", "number", "run", *_SIGNS, "", numbers=_SIGNS)
     for one in differences.iter_rows(named=True):
         scale, unit = (1e9, " s") if one["unit"] == "ns" else (1.0, f" {one['unit']}".rstrip())
         numbers = (
             "-" if one[key] is None else f"{one[key] / scale:{sign},.3f}{unit}"
-            for key, sign in (("mean", ""), ("least", ""), ("most", ""), ("difference", "+"))
+            for key, sign in _SIGNS.items()
         )
-        table.append(
-            (
-                one["pool"],
-                one["number"].removesuffix("_ns"),
-                one["run"],
-                *numbers,
-                one["reason"] or "",
-            )
-        )
-    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
-    for line in table:
-        cells = [
-            text.ljust(width) if i in (0, 1, 2, 7) else text.rjust(width)
-            for i, (text, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
+        names = (one["pool"], one["number"].removesuffix("_ns"), one["run"])
+        made.add_row(*map(cell, names), *numbers, cell(one["reason"] or ""))
+    return made
