@@ -111,7 +111,8 @@ def _asked(magic: Any, line: str) -> Namespace:  # noqa: ANN401  - IPython gives
 
 def _shown(asked: Namespace) -> Timeline:
     import rlviz
-    from rlviz.saving import is_figure, rows_named, save_all
+    from rlviz.saving import is_figure, save_all
+    from rlviz.view.named_rows import rows_from_text
 
     reports = asked.reports[0] if len(asked.reports) == 1 else asked.reports
     timeline = rlviz.show(reports)
@@ -120,7 +121,7 @@ def _shown(asked: Namespace) -> Timeline:
     files = [Path(name) for name in asked.save or ()]
     look: dict[str, object] = {}
     if asked.rows is not None:
-        look["rows"] = rows_named(asked.rows)
+        look["rows"] = rows_from_text(asked.rows)
     if asked.iteration is not None and any(map(is_figure, files)):
         # A page, and a trace, hold the whole run, whatever the chart shows.
         look["iteration"] = asked.iteration

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rlviz.view.timeline import Timeline
 
-__all__ = ["is_figure", "rows_named", "save_all"]
+__all__ = ["is_figure", "save_all"]
 
 _PAGE, _TRACE = ".html", ".pftrace"
 
@@ -53,15 +53,3 @@ def save_all(
 def is_figure(path: Path) -> bool:
     """Tell whether a file is to be a figure, by its suffix."""
     return path.suffix.lower() not in (_PAGE, _TRACE)
-
-
-def rows_named(text: str) -> list[int] | str:
-    """Read which rows are meant: numbers, or a text of their label, host or pool.
-
-    Examples
-    --------
-    >>> rows_named("0,3"), rows_named("policy")
-    ([0, 3], 'policy')
-    """
-    parts = text.split(",")
-    return [int(part) for part in parts] if all(p.strip().isdecimal() for p in parts) else text

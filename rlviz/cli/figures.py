@@ -22,7 +22,7 @@ from rlviz.cli.terminal import (
     tell,
     tell_troubles,
 )
-from rlviz.saving import rows_named, save_all
+from rlviz.saving import save_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -120,16 +120,18 @@ def look_of(
     ] = None,
 ) -> Look:
     """Read the options of figures and pages."""
+    from rlviz.view.named_rows import rows_from_text
+
     figures = {
         "window": None if window is None else _two_numbers(window),
-        "rows": None if rows is None else rows_named(rows),
+        "rows": None if rows is None else rows_from_text(rows),
         "width": None if width is None else _inches("--width", width),
         "height": None if height is None else _inches("--height", height),
         "theme": theme,
         "title": title,
         "caption": caption,
     }
-    expanded = None if expand is None else rows_named(expand)
+    expanded = None if expand is None else rows_from_text(expand)
     return Look(figures, {"detail": _detail(detail), "expand": expanded})
 
 

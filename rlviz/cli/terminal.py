@@ -36,10 +36,11 @@ __all__ = [
 FAILED = 2
 """Exit status of a command that could not do what it was asked."""
 
-_DIGITS = 6
-
 LONGEST = 2_000
 """Longest text of a report that is printed."""
+
+# No step and no rank is longer, and a range of longer ones would fill the memory.
+_MOST_DIGITS = 6
 
 Reports = Annotated[
     list[Path],
@@ -120,7 +121,7 @@ def _numbers(name: str, text: str | None) -> list[int] | None:
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = (one.strip() for one in part.partition("-"))
-        known = [one for one in (first, last) if one.isdecimal() and len(one) <= _DIGITS]
+        known = [one for one in (first, last) if one.isdecimal() and len(one) <= _MOST_DIGITS]
         if len(known) != (2 if dash else 1):
             message = f"{name}: {part!r} is neither a number nor N-N."
             raise typer.BadParameter(message)

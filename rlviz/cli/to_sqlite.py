@@ -54,13 +54,13 @@ def to_sqlite(
         found, errors = find(captures)
     for error in errors:
         tell(str(error), err=True)
-    ours = [one for one in found if one.is_capture]
+    pending = [one for one in found if one.is_capture]
     if not found and not errors:
         tell("There is no capture (.nsys-rep) in there.", err=True)
         raise typer.Exit(FAILED)
-    if not ours and on_terminal():
+    if not pending and on_terminal():
         tell(f"Nothing to export; SQLite already: {counted(len(found), 'report')}.", err=True)
-    exported = [_exported(one, output) for one in ours]
+    exported = [_exported(one, output) for one in pending]
     if errors or not all(exported):
         raise typer.Exit(FAILED)
 

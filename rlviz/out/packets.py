@@ -30,11 +30,7 @@ __all__ = [
     "event_packets",
     "first_packet",
     "interned",
-    "message",
-    "packet",
-    "text",
     "track_descriptor",
-    "varint",
 ]
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
@@ -49,12 +45,12 @@ _EXPLICIT_ORDER = 3
 _FULL_NAME_IID = 1
 
 
-def varint(number: int) -> bytes:
+def _varint(number: int) -> bytes:
     r"""Encode one number.
 
     Examples
     --------
-    >>> varint(300)
+    >>> _varint(300)
     b'\xac\x02'
     """
     groups = []
@@ -64,31 +60,31 @@ def varint(number: int) -> bytes:
     return bytes([*groups, number])
 
 
-def message(*fields: tuple[int, int | bytes]) -> bytes:
+def _message(*fields: tuple[int, int | bytes]) -> bytes:
     r"""Encode a message of numbers and of texts or messages, each with the number of its field.
 
     Examples
     --------
-    >>> message((1, 150), (2, b"ab"))
+    >>> _message((1, 150), (2, b"ab"))
     b'\x08\x96\x01\x12\x02ab'
     """
     encoded = []
     for field, value in fields:
         if isinstance(value, int):
-            encoded.append(varint(field << 3) + varint(value))
+            encoded.append(_varint(field << 3) + _varint(value))
         else:
-            encoded.append(varint(field << 3 | 2) + varint(len(value)) + value)
+            encoded.append(_varint(field << 3 | 2) + _varint(len(value)) + value)
     return b"".join(encoded)
 
 
-def text(value: str) -> bytes:
+def _text(value: str) -> bytes:
     """Encode a text; what is no character is written as its code."""
     return value.encode("utf-8", "backslashreplace")
 
 
-def packet(*fields: tuple[int, int | bytes]) -> bytes:
+def _packet(*fields: tuple[int, int | bytes]) -> bytes:
     """Encode a packet of the one sequence that all events are on."""
-    return message((1, message(*fields, (10, _SEQUENCE))))
+    return _message((1, _message(*fields, (10, _SEQUENCE))))
 
 
 def first_packet(start_utc_ns: int | None, start_ns: int) -> bytes:
@@ -101,14 +97,14 @@ def first_packet(start_utc_ns: int | None, start_ns: int) -> bytes:
     start_ns : int
         The trace's time of the run's start.
     """
-    opens = packet((13, _STATE_CLEARED), (87, 1))
+    opens = _packet((13, _STATE_CLEARED), (87, 1))
     if start_utc_ns is None or start_utc_ns < 0:
         return opens
     clocks = [(_BOOT_TIME, start_ns), (_UTC, start_utc_ns)]
-    snapshot = message(
-        *((1, message((1, clock), (2, at))) for clock, at in clocks), (2, _BOOT_TIME)
+    snapshot = _message(
+        *((1, _message((1, clock), (2, at))) for clock, at in clocks), (2, _BOOT_TIME)
     )
-    return opens + packet((8, start_ns), (6, snapshot))
+    return opens + _packet((8, start_ns), (6, snapshot))
 
 
 def track_descriptor(
@@ -129,14 +125,14 @@ def track_descriptor(
     unit : str, optional
         Of a counter.
     """
-    fields: list[tuple[int, int | bytes]] = [(1, uuid), (2, text(name))]
+    fields: list[tuple[int, int | bytes]] = [(1, uuid), (2, _text(name))]
     if parent:
         fields.append((5, parent))
     if description:
-        fields.append((14, text(description)))
+        fields.append((14, _text(description)))
     if unit is not None:
-        fields.append((8, message((6, text(unit)))))
-    return packet((60, message(*fields, (11, _EXPLICIT_ORDER), (12, rank))))
+        fields.append((8, _message((6, _text(unit)))))
+    return _packet((60, _message(*fields, (11, _EXPLICIT_ORDER), (12, rank))))
 
 
 def interned(
@@ -146,14 +142,14 @@ def interned(
 ) -> bytes:
     """Encode names, categories and full names, each with the number that events have for it."""
     fields: list[tuple[int, int | bytes]] = [
-        (field, message((1, number), (2, text(name))))
+        (field, _message((1, number), (2, _text(name))))
         for field, own in ((1, categories), (2, names))
         for number, name in own
     ]
-    fields += [(29, message((1, number), (2, text(name)))) for number, name in full_names]
+    fields += [(29, _message((1, number), (2, _text(name)))) for number, name in full_names]
     if full_names:
-        fields.append((3, message((1, _FULL_NAME_IID), (2, b"full_name"))))
-    return packet((12, message(*fields)), (13, _NEEDS_STATE)) if fields else b""
+        fields.append((3, _message((1, _FULL_NAME_IID), (2, b"full_name"))))
+    return _packet((12, _message(*fields)), (13, _NEEDS_STATE)) if fields else b""
 
 
 def event_packets(
@@ -197,11 +193,11 @@ def counter_packets(time: Int64, track: int, value: NDArray[np.float64]) -> byte
     value : ndarray of float64, shape (n,)
         The values.
     """
-    head = message((9, COUNTER), (11, track))
+    head = _message((9, COUNTER), (11, track))
     # 44 << 3 | 1: eight bytes, the least significant first.
-    bodies = [head + varint(44 << 3 | 1) + struct.pack("<d", one) for one in value.tolist()]
+    bodies = [head + _varint(44 << 3 | 1) + struct.pack("<d", one) for one in value.tolist()]
     return b"".join(
-        packet((8, at), (13, _NEEDS_STATE), (11, body))
+        _packet((8, at), (13, _NEEDS_STATE), (11, body))
         for at, body in zip(time.tolist(), bodies, strict=True)
     )
 
@@ -209,7 +205,7 @@ def counter_packets(time: Int64, track: int, value: NDArray[np.float64]) -> byte
 def _packets(time: Int64, event: Sequence[Piece]) -> bytes:
     head = [
         _number(8, time),
-        _constant(message((10, _SEQUENCE), (13, _NEEDS_STATE)), len(time)),
+        _constant(_message((10, _SEQUENCE), (13, _NEEDS_STATE)), len(time)),
         _length(11, event),
     ]
     return _joined([_length(1, [*head, *event]), *head, *event])
@@ -218,7 +214,7 @@ def _packets(time: Int64, event: Sequence[Piece]) -> bytes:
 def _number(field: int, values: Int64, given: NDArray[np.bool_] | None = None) -> Piece:
     """Encode a field of a number for each record; for those not `given`, nothing."""
     encoded, length = _varints(values)
-    tag = np.frombuffer(varint(field << 3), np.uint8)
+    tag = np.frombuffer(_varint(field << 3), np.uint8)
     length += len(tag)
     if given is not None:
         length *= given
@@ -227,7 +223,7 @@ def _number(field: int, values: Int64, given: NDArray[np.bool_] | None = None) -
 
 def _full_name(values: Int64, given: NDArray[np.bool_]) -> list[Piece]:
     """Encode an annotation with a full name for each record; for those not `given`, nothing."""
-    inner = [_constant(message((1, _FULL_NAME_IID)), len(values)), _number(17, values)]
+    inner = [_constant(_message((1, _FULL_NAME_IID)), len(values)), _number(17, values)]
     return [(encoded, length * given) for encoded, length in (_length(4, inner), *inner)]
 
 
@@ -235,7 +231,7 @@ def _length(field: int, pieces: Sequence[Piece]) -> Piece:
     """Encode the tag and the length of a message that `pieces` make up."""
     total = np.sum([length for _, length in pieces], axis=0)
     encoded, length = _varints(total)
-    tag = np.frombuffer(varint(field << 3 | 2), np.uint8)
+    tag = np.frombuffer(_varint(field << 3 | 2), np.uint8)
     return np.hstack((np.broadcast_to(tag, (len(total), len(tag))), encoded)), length + len(tag)
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from rlviz.view.scene import Row, Scene
 
-__all__ = ["named_rows"]
+__all__ = ["named_rows", "rows_from_text"]
 
 
 def named_rows(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...]:
@@ -46,3 +46,15 @@ def named_rows(scene: Scene, rows: Sequence[int] | str | None) -> tuple[Row, ...
         msg = f"no rows {strange}: there are {sorted(known)}" if strange else "no rows to draw"
         raise ValueError(msg)
     return tuple(row for row in scene.rows if row.row in set(rows))
+
+
+def rows_from_text(text: str) -> list[int] | str:
+    """Read what a person wrote of the rows that are meant: what `named_rows` takes.
+
+    Examples
+    --------
+    >>> rows_from_text("0,3"), rows_from_text("policy")
+    ([0, 3], 'policy')
+    """
+    parts = text.split(",")
+    return [int(part) for part in parts] if all(p.strip().isdecimal() for p in parts) else text
