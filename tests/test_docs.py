@@ -15,7 +15,7 @@ from rlviz import demo, errors
 from rlviz.levels import groups, query, store
 from rlviz.levels.query import ZoomableRun
 from rlviz.run import assemble, clock_words
-from rlviz.view import activity, held, legible, leveled_ranges, search, span_sums
+from rlviz.view import activity, held, legible, leveled_ranges, packed, search, span_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -101,7 +101,10 @@ def test_messages_that_a_page_explains_are_those_of_the_code() -> None:
         ("kernels in the table of a range", f"the {span_sums.MOST_KERNELS} "),
         ("text of one name", str(legible.LONGEST)),
         ("the store", f"{store._MOST_BYTES >> 30} GiB"),
-        ("length of a run whose page holds events", f"{(1 << 8 * held.TIME_BYTES) // 86_400e9:g}"),
+        (
+            "length of a run whose page holds events",
+            f"{(1 << 8 * packed.TIME_BYTES) // 86_400e9:g}",
+        ),
     ],
 )
 def test_a_limit_is_the_one_that_the_code_keeps(row: str, number: str) -> None:

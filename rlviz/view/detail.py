@@ -17,6 +17,7 @@ from rlviz.view.overlays import PlacedRanges
 from rlviz.view.scene import Overlays
 from rlviz.view.search import Matches, hits, places_of
 from rlviz.view.span_sums import busy_in, kernels_in
+from rlviz.view.strips import counts_told, strip_facts
 from rlviz.view.threads import Threads
 from rlviz.view.windows import inside_of, limits
 
@@ -38,7 +39,6 @@ LEVELS_BYTES = 300_000
 """What comes with a chart, so that it zooms a little before the kernel is asked."""
 
 _BYTES_A_BUCKET = 2
-_MOST_COUNTED = 255
 
 
 class Detail:
@@ -96,7 +96,7 @@ class Detail:
             "color_by": asked.color_by,
             "search": asked.search,
             "rows": None if asked.rows is None else sorted(asked.rows),
-            "strips": _strip_facts(view.strips),
+            "strips": strip_facts(view.strips),
             "names": self._names(view, ranges),
             "ranges": [len(ranges.left), values],
             "merged": merged_ns / 1e9,
@@ -135,7 +135,7 @@ class Detail:
             "color_by": "phase",
             "search": "",
             "rows": None,
-            "strips": _strip_facts(strips),
+            "strips": strip_facts(strips),
         }
         return facts, b"".join(_strip_columns(strips, colors))
 
@@ -211,7 +211,7 @@ class Detail:
         return busy_in(self._run, asked)
 
     @cached_property
-    def lanes(self) -> Threads:
+    def threads(self) -> Threads:
         """What rows expand into."""
         return Threads(self._run, self._scene)
 
@@ -227,8 +227,7 @@ class Detail:
         if not search or not strips:
             return b""
         matching = self._matching(search)
-        found = [np.minimum(matching.counts(strip), _MOST_COUNTED) for strip in strips]
-        return np.concatenate(found).astype(np.uint8).tobytes()
+        return b"".join(counts_told(matching.counts(strip)).tobytes() for strip in strips)
 
     def _matching(self, search: str) -> Matches:
         if self._found is None or self._found[0] != search:
@@ -245,10 +244,6 @@ class Detail:
             colors[view.code].tobytes(),
             self._run.groups.kind_of_name[view.name].tobytes(),
         ]
-
-
-def _strip_facts(strips: Sequence[Strip]) -> list[list[float]]:
-    return [[s.row, s.start_ns / 1e9, s.width_ns / 1e9, len(s)] for s in strips]
 
 
 def _strip_columns(strips: Sequence[Strip], colors: UInt8) -> list[bytes]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from rlviz.levels.tally import NOTHING
 from rlviz.view.choices import facet_of
 from rlviz.view.legible import legible
 from rlviz.view.overlays import PlacedRanges
+from rlviz.view.packed import TIME_BYTES, packed, planes
 from rlviz.view.scene import Overlays
 
 if TYPE_CHECKING:
@@ -23,13 +22,10 @@ if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
     from rlviz.view.scene import Scene
 
-__all__ = ["DEFAULT_MB", "TIME_BYTES", "Held", "hold", "planes"]
+__all__ = ["DEFAULT_MB", "Held", "hold"]
 
 DEFAULT_MB = 6.0
 """A page grows by so much at most: about a million events."""
-
-TIME_BYTES = 6
-"""Differences of times are less than 2^48 ns, which is three days."""
 
 _NAME_BYTES = 4
 _LEAST_A_NAME = len('"1":"",')
@@ -81,10 +77,10 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
         *(colors[t.code].tobytes() for t in tracks),
         *(planes(getattr(ranges, f.name).astype(np.float64), 8) for f in fields(Overlays)),
     ]
-    packed = base64.b64encode(gzip.compress(b"".join(columns), mtime=0)).decode()
+    text = packed(b"".join(columns))
     worked = _unique([track.name for track in tracks])
     used = _unique([worked, ranges.name, ranges.domain, ranges.thread])
-    least = len(packed) + _LEAST_A_NAME * len(used)
+    least = len(text) + _LEAST_A_NAME * len(used)
     if least > budget_mb * 1e6:
         return Held(None, _too_large(events, len(ranges.left), least, budget_mb))
     kind = run.groups.kind_of_name[worked]
@@ -96,23 +92,16 @@ def hold(run: ZoomableRun, scene: Scene, budget_mb: float = DEFAULT_MB) -> Held:
         "none": int(colors[NOTHING]),
         "kernels": list(run.groups.kernels),
         "kinds": [worked[kind == own].tolist() for own in range(len(KINDS))],
-        "packed": packed,
+        "packed": text,
     }
-    text = json.dumps(facts, separators=(",", ":"))
-    if len(text) > budget_mb * 1e6:
-        return Held(None, _too_large(events, len(ranges.left), len(text), budget_mb))
-    return Held(text, "")
+    written = json.dumps(facts, separators=(",", ":"))
+    if len(written) > budget_mb * 1e6:
+        return Held(None, _too_large(events, len(ranges.left), len(written), budget_mb))
+    return Held(written, "")
 
 
 def _unique(codes: list[NDArray[np.int32]]) -> NDArray[np.int32]:
     return np.unique(np.concatenate([np.empty(0, np.int32), *codes]))
-
-
-def planes(column: NDArray[Any], size: int) -> bytes:
-    """Give the first bytes of all numbers, then the second ones, and so on."""
-    number = column if column.dtype.kind == "f" else column.astype(np.int64)
-    each = np.ascontiguousarray(number, dtype=number.dtype.newbyteorder("<")).view(np.uint8)
-    return np.ascontiguousarray(each.reshape(-1, 8)[:, :size].T).tobytes()
 
 
 def _too_large(events: int, ranges: int, size: int, budget_mb: float) -> str:

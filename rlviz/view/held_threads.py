@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlviz.run.words import counted
-from rlviz.view.held import DEFAULT_MB, TIME_BYTES, planes
+from rlviz.view.held import DEFAULT_MB
 from rlviz.view.named_rows import named_rows
+from rlviz.view.packed import TIME_BYTES, packed, planes
 from rlviz.view.threads import Threads
 
 if TYPE_CHECKING:
@@ -73,11 +72,10 @@ def hold_threads(
     left_out = []
     for row in named_rows(scene, rows):
         own = threads.of(row.row)
-        packed = base64.b64encode(gzip.compress(_packed(own.tracks), mtime=0)).decode()
         used = np.concatenate([np.empty(0, np.int32), *(track.name for track in own.tracks)])
         names = threads.names(used)
         lanes = [[track.lane, len(track), _first(track)] for track in own.tracks]
-        entry = {"told": own.told, "lanes": lanes, "packed": packed}
+        entry = {"told": own.told, "lanes": lanes, "packed": packed(_columns(own.tracks))}
         grows = len(json.dumps([entry, names]))
         if size + grows > budget_mb * 1e6:
             left_out.append(f"{row.label} ({grows / 1e6:.1f} MB)")
@@ -108,7 +106,7 @@ def _first(track: LaneTrack) -> int:
     return int(track.start_ns[0]) if len(track) else 0
 
 
-def _packed(tracks: Sequence[LaneTrack]) -> bytes:
+def _columns(tracks: Sequence[LaneTrack]) -> bytes:
     """Put columns behind each other, first bytes first: starts as differences, then lengths."""
     parts = []
     for track in tracks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import html
 from functools import cache
 from importlib.resources import files
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rlviz.view.held import Held, hold
 from rlviz.view.legible import legible
+from rlviz.view.packed import packed
 from rlviz.view.page import page
 
 if TYPE_CHECKING:
@@ -66,23 +66,19 @@ def rich_output(
     """
     png = base64.b64encode(_small(still_png)).decode()
     room = _LIMIT_MB * 1e6 - 2 * len(png)
-    packed = _pack(page(scene, held=None if run is None else Held(None, _LEFT_OUT)))
-    budget = room - len(packed)
+    shown = packed(page(scene, held=None if run is None else Held(None, _LEFT_OUT)).encode())
+    budget = room - len(shown)
     if (
         run is not None
         and sum(len(t) for t in run.tracks.values()) * _LEAST_BYTES_PER_EVENT < budget
     ):
         held = hold(run, scene, budget / 1e6)
         if held.json is not None:
-            whole = _pack(page(scene, held=held))
-            packed = whole if len(whole) <= room else packed
+            whole = packed(page(scene, held=held).encode())
+            shown = whole if len(whole) <= room else shown
     alt = html.escape(legible(scene.title) or "Timeline of the run")
-    shown = _OUTPUT.format(key=key, png=png, alt=alt, packed=packed, script=_script())
-    return {"text/html": shown, "image/png": png}
-
-
-def _pack(text: str) -> str:
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    output = _OUTPUT.format(key=key, png=png, alt=alt, packed=shown, script=_script())
+    return {"text/html": output, "image/png": png}
 
 
 def _small(still_png: bytes) -> bytes:

@@ -17,6 +17,7 @@ from rlviz.view.legible import legible
 from rlviz.view.leveled_ranges import colors_of_ranges
 from rlviz.view.named_rows import named_rows
 from rlviz.view.palette import CALLS, COLORS
+from rlviz.view.strips import counts_told, strip_facts
 from rlviz.view.windows import inside_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ LANES_A_ROW = 1_000
 _MOST_THREADS = 4
 _MOST_DEPTH = 8
 _MOST_STRETCHES = 2_000
-_MOST_COUNTED = 255
 _EVERY_S = 0.4
 # Ranges and calls of the rows that are kept ready.
 _READY = 10_000_000
@@ -136,10 +136,10 @@ class Threads:
         facts = {
             "start": start_s,
             "end": end_s,
-            "strips": [[s.row, s.start_ns / 1e9, s.width_ns / 1e9, len(s)] for s in strips],
+            "strips": strip_facts(strips),
             "names": self.names(name),
         }
-        counts = [np.minimum(strip.count, _MOST_COUNTED) for strip in strips]
+        counts = [counts_told(strip.count) for strip in strips]
         numbers = [np.full(len(own), lane.lane) for lane, own in events]
         return facts, [
             _joined([strip.coverage for strip in strips], np.uint8).tobytes(),

@@ -62,6 +62,8 @@ class ChartWidget(anywidget.AnyWidget):
         What stands where the chart cannot be drawn.
     key : str
         Of the outputs that stand in for the chart: its views hide them while they are live.
+    drawn : Payload, optional
+        The scene as it travels, if it is there already.
     """
 
     _esm = loader_js()
@@ -261,9 +263,9 @@ def _asked(
     if message["kind"] == "busy":
         return detail.busy(span_asked(message)), []
     if message["kind"] == "threads":
-        return {"told": detail.lanes.of(row_asked(message), tell).told}, []
+        return {"told": detail.threads.of(row_asked(message), tell).told}, []
     if message["kind"] == "lanes":
-        return detail.lanes.answer(window_asked(message))
+        return detail.threads.answer(window_asked(message))
     return detail.answer(window_asked(message))
 
 
