@@ -10,13 +10,21 @@ import polars as pl
 
 from rlviz.levels.coverage import Coverage
 from rlviz.run.phases import ACTIVITY
-from rlviz.run.rules import POOLS
+from rlviz.run.rules import SUMMED_POOLS
 from rlviz.view.compare_words import heading_of, headline_of
 from rlviz.view.detail import Detail
 from rlviz.view.overlays import UNNAMED
 from rlviz.view.palette import COLOR_OF_ACTIVITY, COLORS
 from rlviz.view.scene import Bars, Bracket, Heading, Line, Overlays, PoolBand, Row, Scene
-from rlviz.view.sizes import BAND, BRACKET_PX, FOOT_PX, GROUP_HEAD_PX, POOL_HEAD_PX, row_height_px
+from rlviz.view.sizes import (
+    BAND,
+    FOOT_PX,
+    GROUP_HEAD_PX,
+    HEADING_AIR_PX,
+    POOL_HEAD_PX,
+    bracket_y,
+    row_height_px,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,8 +106,12 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
     lengths = {name: [i.end_ns - i.start_ns for i in own] for name, own in complete.items()}
     longest = max(max(own) for own in lengths.values())
     edges = np.linspace(0, longest, _BUCKETS + 1).astype(np.int64)
-    pools = {name: [p for p in POOLS if p in _pools(run)] for name, run in runs.items()}
-    unit_px = row_height_px(sum(map(len, pools.values())))
+    pools = {
+        name: [pool for pool in SUMMED_POOLS if pool in set(run.rows["pool"])]
+        for name, run in runs.items()
+    }
+    count = sum(map(len, pools.values()))
+    unit_px = row_height_px(count)
     names: list[str] = []
     rows: list[Row] = []
     bands: list[PoolBand] = []
@@ -109,7 +121,7 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
     y = 0.0
     for name, run in runs.items():
         y += GROUP_HEAD_PX / unit_px
-        headings.append(Heading(name, y - 2 / unit_px, heading_of(name, run, None)))
+        headings.append(Heading(name, y - HEADING_AIR_PX / unit_px, heading_of(name, run, None)))
         for pool in pools[name]:
             top = y
             y += POOL_HEAD_PX / unit_px
@@ -122,7 +134,7 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
             y += 1.0
             bands.append(PoolBand(pool, top, y, name))  # type: ignore[arg-type]
             mean_s = sum(lengths[name]) / len(lengths[name]) / 1e9
-            at = top + BRACKET_PX / unit_px
+            at = bracket_y(top, count)
             text = f"Mean of {len(lengths[name])}"
             brackets.append(Bracket(pool, 0.0, mean_s, at, text, False, None, name))  # type: ignore[arg-type]
     end_s = _AIR * longest / 1e9
@@ -156,10 +168,6 @@ def mean_scene(runs: Mapping[str, ZoomableRun]) -> Scene:
         overview=(),
         headings=tuple(headings),
     )
-
-
-def _pools(run: ZoomableRun) -> set[str]:
-    return set(run.rows["pool"]) - {"other"}
 
 
 def _tracks(run: ZoomableRun, pool: str) -> list[Track]:

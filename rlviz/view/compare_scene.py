@@ -15,7 +15,7 @@ from rlviz.view.layout import place_rows, shade_rows
 from rlviz.view.overlays import draw_overlays
 from rlviz.view.palette import COLORS
 from rlviz.view.scene import Alignment, Heading, Scene
-from rlviz.view.sizes import BRACKET_PX, row_height_px
+from rlviz.view.sizes import HEADING_AIR_PX, bracket_y, row_height_px
 from rlviz.view.trust import Trust, trust_of
 from rlviz.view.windows import window_ns
 
@@ -189,9 +189,9 @@ def _headings(
     own: Alignment, joined: SideBySide, pools: tuple[PoolBand, ...], rows: int
 ) -> tuple[Heading, ...]:
     tops = {pool.group: pool.top for pool in reversed(pools)}
-    below = 2 / row_height_px(rows)
+    air = HEADING_AIR_PX / row_height_px(rows)
     return tuple(
-        Heading(name, tops[name] - below, text)
+        Heading(name, tops[name] - air, text)
         for name, text in zip(joined.runs, own.headings, strict=True)
     )
 
@@ -204,7 +204,7 @@ def _moved_bracket(
         bracket,
         left=bracket.left + shift_s,
         right=bracket.right + shift_s,
-        y=top + BRACKET_PX / row_height_px(rows),
+        y=bracket_y(top, rows),
         group=name,
     )
 

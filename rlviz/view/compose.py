@@ -9,6 +9,7 @@ import numpy as np
 from rlviz.levels.coverage import Coverage
 from rlviz.run.capture import captured_by_row
 from rlviz.run.edges import edges_by_row
+from rlviz.run.rules import SUMMED_POOLS
 from rlviz.run.trust import ReportLine, Trouble
 from rlviz.view.activity import colors_at_any_zoom, draw_activity
 from rlviz.view.bubbles import longest_bubbles
@@ -50,7 +51,6 @@ _SHAPES = (Row, PoolBand, Bars, Overlays, Shade, Bracket, Heading, Line, Overvie
 _CLASSES = (Scene, *_SHAPES, Remark, Trust, ReportLine, Trouble, Numbers)
 
 _OVERVIEW_STEPS = 600
-_OVERVIEW_POOLS = ("generation", "training", "colocated")
 
 
 def compose(run: ZoomableRun) -> Scene:
@@ -145,7 +145,7 @@ def _overview(
     edges = np.linspace(view_ns[0], view_ns[1], _OVERVIEW_STEPS + 1).astype(np.int64)
     widths = np.maximum(np.diff(edges), 1)
     found = []
-    for pool in _OVERVIEW_POOLS:
+    for pool in SUMMED_POOLS:
         members = [row.row for row in rows if row.pool == pool and row.gpu_data]
         if members:
             none = np.empty(0, np.int64)

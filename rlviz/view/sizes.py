@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BAND",
-    "BRACKET_PX",
     "FONT",
     "FOOT_PX",
     "GROUP_HEAD_PX",
+    "HEADING_AIR_PX",
     "POOL_HEAD_PX",
+    "bracket_y",
     "font_px",
     "row_height_px",
     "text_width_px",
@@ -26,16 +27,19 @@ BAND = 0.82
 POOL_HEAD_PX = 40
 """Above the rows of a pool: room for brackets and their texts."""
 
-BRACKET_PX = 30
-"""From there down to the brackets."""
-
 GROUP_HEAD_PX = 40
 """Above the pools of a run, where there are several: what is said of it is two lines."""
+
+HEADING_AIR_PX = 2
+"""Between these lines and the pools."""
 
 FOOT_PX = 16
 """Below all rows."""
 
 FONT = "'Helvetica Neue', Helvetica, Arial, sans-serif"
+
+# From the top of a pool down to its brackets.
+_BRACKET_PX = 30
 
 # The mean advance of the widest face that FONT falls back to (DejaVu Sans), in ems.
 _EM_PER_CHARACTER = 0.6
@@ -55,6 +59,11 @@ def row_height_px(rows: int) -> int:
     [54, 50, 35, 18, 12]
     """
     return round(min(54.0, max(12.0, 141.0 / math.sqrt(max(rows, 1)))))
+
+
+def bracket_y(pool_top: float, rows: int) -> float:
+    """Give the height of the brackets above a pool's rows, in row units of a chart of `rows`."""
+    return pool_top + _BRACKET_PX / row_height_px(rows)
 
 
 def font_px(row_px: float, largest: int = 12) -> int:

@@ -9,7 +9,7 @@ import polars as pl
 from rlviz.run.events import lookup
 from rlviz.run.rules import TRAINING_ROLES
 from rlviz.view.scene import Bracket, Line, Remark
-from rlviz.view.sizes import BRACKET_PX, row_height_px
+from rlviz.view.sizes import bracket_y
 from rlviz.view.units import seconds_text
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def draw_brackets(run: Run, pools: Sequence[PoolBand]) -> tuple[Bracket, ...]:
     pools : sequence of PoolBand
         Pools in their places; a colocated one takes both.
     """
-    unit_px = row_height_px(run.rows["row"].n_unique())
+    rows = run.rows["row"].n_unique()
     found: list[Bracket] = []
     for pool in pools:
-        y = pool.top + BRACKET_PX / unit_px
+        y = bracket_y(pool.top, rows)
         if pool.name in ("training", "colocated"):
             found += _train(run, pool, y)
         if pool.name in ("generation", "colocated"):
@@ -43,7 +43,7 @@ def draw_brackets(run: Run, pools: Sequence[PoolBand]) -> tuple[Bracket, ...]:
     if found:
         return tuple(found)
     return tuple(
-        _bracket(pool, pool.top + BRACKET_PX / unit_px, (i.start_ns, i.end_ns), f"{i.number}", i)
+        _bracket(pool, bracket_y(pool.top, rows), (i.start_ns, i.end_ns), f"{i.number}", i)
         for pool in pools
         for i in run.story.iterations
     )
