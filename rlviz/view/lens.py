@@ -46,6 +46,7 @@ _MODULES = (
     "lens",
     "chart",
 )
+_OF_PAGES = ("spansums", "planes", "held", "heldthreads", "print", "page")
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const)\b)", re.MULTILINE)
@@ -78,7 +79,7 @@ def lens_js() -> str:
 @cache
 def page_js() -> str:
     """Give the module of a static page: the lens, and what starts it there."""
-    return "\n".join(map(_module, (*_MODULES, "spansums", "held", "heldthreads", "print", "page")))
+    return "\n".join(map(_module, (*_MODULES, *_OF_PAGES)))
 
 
 @cache

@@ -2,68 +2,16 @@
 
 import { unzippedText } from "./gzip.js";
 import { OVERLAY_COLUMNS } from "./picture.js";
+import { Reader } from "./planes.js";
 import { busyOf, kernelsOf } from "./spansums.js";
 
 const MOST_EVENTS = 10000;
 const MOST_RANGES = 2000;
 const MOST_PLACES = 20000;
 const PLACES_BESIDE = 1500;
-const TIME_BYTES = 6;
 const NAME_BYTES = 4;
 // The first kinds of work: compute and communication.
 const KERNEL_KINDS = 2;
-
-// Reads columns that were written one behind the other, byte plane by byte plane.
-export class Reader {
-  constructor(bytes) {
-    this.bytes = bytes;
-    this.at = 0;
-  }
-
-  whole(length) {
-    return this.bytes.subarray(this.at, (this.at += length));
-  }
-
-  integers(length, size) {
-    const found = new Float64Array(length);
-    let weight = 1;
-    for (let plane = 0; plane < size; plane++, weight *= 256) {
-      const own = this.whole(length);
-      for (let i = 0; i < length; i++) found[i] += own[i] * weight;
-    }
-    return found;
-  }
-
-  // Starts are written as differences, from a first moment on.
-  starts(length, first) {
-    const start = this.integers(length, TIME_BYTES);
-    let at = first;
-    for (let i = 0; i < length; i++) start[i] = at += start[i];
-    return start;
-  }
-
-  // Ends are written as lengths. `reach` is the latest end so far: what reaches into a window stands
-  // behind the first that does.
-  ends(start) {
-    const end = this.integers(start.length, TIME_BYTES);
-    const reach = new Float64Array(start.length);
-    let latest = -Infinity;
-    for (let i = 0; i < end.length; i++) {
-      end[i] += start[i];
-      reach[i] = latest = Math.max(latest, end[i]);
-    }
-    return { end, reach };
-  }
-
-  floats(length) {
-    const bytes = new Uint8Array(length * 8);
-    for (let plane = 0; plane < 8; plane++) {
-      const own = this.whole(length);
-      for (let i = 0; i < length; i++) bytes[i * 8 + plane] = own[i];
-    }
-    return new Float64Array(bytes.buffer);
-  }
-}
 
 function unpackHeld(held, bytes) {
   const reader = new Reader(bytes);

@@ -1,7 +1,8 @@
 // Lanes of threads from what the page itself holds, as `rlviz.view.held_threads` packs them.
 
 import { unzippedText } from "./gzip.js";
-import { between, eventsOf, Reader, stripOf } from "./held.js";
+import { between, eventsOf, stripOf } from "./held.js";
+import { Reader } from "./planes.js";
 
 // As `rlviz.levels.lanes` has them.
 const MARKS_A_LANE = 600;
