@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlviz.view.still_layout import band_letter
-from rlviz.view.still_text import HALF_LETTER, clean, width_pt
+from rlviz.view.still_text import HALF_LETTER, band_letter, clean, width_pt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlviz.view.still_canvas import boxes
-from rlviz.view.still_layout import band_letter, brackets_in, small_letter
-from rlviz.view.still_text import HALF_LETTER, clean, fit, width_pt
+from rlviz.view.still_layout import brackets_in, small_letter
+from rlviz.view.still_text import HALF_LETTER, band_letter, clean, fit, width_pt
 from rlviz.view.units import duration
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlviz.view.legible import host_part
 from rlviz.view.sizes import BAND
-from rlviz.view.still_text import Ticks, clean, fit, ticks, width_pt, wrap
+from rlviz.view.still_text import SMALLEST_PT, Ticks, clean, fit, ticks, width_pt, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,6 @@ __all__ = [
     "PlacedPool",
     "PlacedRow",
     "Plot",
-    "band_letter",
     "brackets_in",
     "frame_of",
     "letter_size",
@@ -38,7 +37,6 @@ __all__ = [
 # A paper's column takes small letters, a figure that GitHub shrinks to half its width does not.
 _COLUMN_IN, _WIDE_IN = 3.35, 12.0
 _COLUMN_PT, _WIDE_PT = 6.5, 10.0
-_SMALLEST_LABEL = 5.0
 _SMALLEST_ROW = 1.5
 
 
@@ -56,21 +54,7 @@ def letter_size(width_in: float) -> float:
 
 def small_letter(row: float) -> float:
     """Give the size of what stands beside a row's label: no smaller than can be read."""
-    return max(0.9 * row, _SMALLEST_LABEL)
-
-
-def band_letter(letter: float, band: float) -> float | None:
-    """Give the size of what is written in a row's band; None where nothing could be read there.
-
-    Parameters
-    ----------
-    letter : float
-        The figure's ordinary letters, in points.
-    band : float
-        Height of the band, in points.
-    """
-    size = min(0.82 * letter, 0.78 * band)
-    return size if size >= _SMALLEST_LABEL else None
+    return max(0.9 * row, SMALLEST_PT)
 
 
 @dataclass(frozen=True)
@@ -198,7 +182,7 @@ def natural_pitch(count: int, letter: float) -> float:
     [36, 33, 22, 9, 7]
     """
     wanted = letter * min(3.6, max(0.72, 3.3 * math.pow(8 / max(count, 1), 0.6)))
-    return max(wanted, _SMALLEST_LABEL + 0.6)
+    return max(wanted, SMALLEST_PT + 0.6)
 
 
 def frame_of(
@@ -220,7 +204,7 @@ def frame_of(
         The frame's edges are multiples of it.
     """
     letter = letter_size(width / 72)
-    size = max(min(letter, BAND * pitch - 0.4), _SMALLEST_LABEL)
+    size = max(min(letter, BAND * pitch - 0.4), SMALLEST_PT)
     margin, strip, gap = 0.8 * letter, 1.5 * letter, 0.8 * letter
     labels, hosts = _labels(rows, size, 0.3 * width - margin - strip - gap)
     label_width = _widest(labels, size)

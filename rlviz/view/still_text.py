@@ -15,7 +15,18 @@ from rlviz.view.units import UNITS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FAMILY", "HALF_LETTER", "Ticks", "clean", "fit", "ticks", "width_pt", "wrap"]
+__all__ = [
+    "FAMILY",
+    "HALF_LETTER",
+    "SMALLEST_PT",
+    "Ticks",
+    "band_letter",
+    "clean",
+    "fit",
+    "ticks",
+    "width_pt",
+    "wrap",
+]
 
 # It comes with matplotlib, so that a figure is the same on every machine; and it is wider than
 # what a viewer of an SVG may have in its place, so that what fits here fits there.
@@ -23,6 +34,9 @@ FAMILY = "DejaVu Sans"
 
 HALF_LETTER = 0.36
 """Of its size, how far a line's baseline lies below its middle."""
+
+SMALLEST_PT = 5.0
+"""Size of the smallest letters that can be read."""
 
 _LONGEST = 500
 # No characters: a file with one of them is no XML. `legible` passes them on.
@@ -49,6 +63,20 @@ def width_pt(text: str, size: float, *, bold: bool = False) -> float:
     (19, 60)
     """
     return size * sum(_advance(character, bold) for character in text)
+
+
+def band_letter(letter: float, band: float) -> float | None:
+    """Give the size of what is written in a row's band; None where nothing could be read there.
+
+    Parameters
+    ----------
+    letter : float
+        The figure's ordinary letters, in points.
+    band : float
+        Height of the band, in points.
+    """
+    size = min(0.82 * letter, 0.78 * band)
+    return size if size >= SMALLEST_PT else None
 
 
 @cache
