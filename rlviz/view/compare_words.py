@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rlviz.view.headline import bubble_shares
+from rlviz.view.headline import bubble_shares, spoken_of
 from rlviz.view.units import seconds_text, unit_of
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def headline_of(runs: Mapping[str, Run], iteration: int | None) -> str:
 
 
 def heading_of(name: str, run: Run, iteration: int | None) -> str:
-    """Name a run and tell its numbers: "before: iteration 4, 36.1 s · overlap 83 % of ..."."""
-    own = _chosen(run, iteration)
+    """Name a run and tell its numbers: "before: iteration 4, 36.1 s · exposed generation ..."."""
+    own = spoken_of(run, iteration)
     numbers = _numbers(run, iteration)
     count = own["iteration"].n_unique()
     which = f"mean of {count} iterations" if iteration is None else f"iteration {iteration}"
@@ -86,15 +86,9 @@ def heading_of(name: str, run: Run, iteration: int | None) -> str:
     return " · ".join(filter(None, [*parts, bubble_shares(own)]))
 
 
-def _chosen(run: Run, iteration: int | None) -> pl.DataFrame:
-    summary = run.summary()
-    wanted = ~pl.col("partial") if iteration is None else pl.col("iteration") == iteration
-    return summary.filter(wanted)
-
-
 def _numbers(run: Run, iteration: int | None) -> dict[str, float]:
     """Give what is known of the iteration as a whole, in ns: of a mean, what all of them tell."""
-    own = _chosen(run, iteration)
+    own = spoken_of(run, iteration)
     pool = next((p for p in _POOL_OF_WHOLE if (own["pool"] == p).any()), None)
     own = own.filter(pl.col("pool") == pool)
     found = {}

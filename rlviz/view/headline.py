@@ -22,6 +22,7 @@ __all__ = [
     "caption_of",
     "looked_at_ns",
     "notes_of",
+    "spoken_of",
     "subtitle_of",
     "title_of",
 ]
@@ -52,26 +53,31 @@ def subtitle_of(
 
     With `iteration`, the numbers of that one, which may be partial.
     """
-    wanted = ~pl.col("partial") if iteration is None else pl.col("iteration") == iteration
-    complete = run.summary().filter(wanted)
-    if complete.is_empty():
+    chosen = spoken_of(run, iteration)
+    if chosen.is_empty():
         return busy_of(rows, view_ns)
-    numbers = sorted(set(complete["iteration"]))
-    mean = _mean_s(complete.unique("iteration", maintain_order=True)["duration_ns"])
+    numbers = sorted(set(chosen["iteration"]))
+    mean = _mean_s(chosen.unique("iteration", maintain_order=True)["duration_ns"])
     which = f"iteration {numbers[0]}" if len(numbers) == 1 else f"mean of {len(numbers)} iterations"
-    which += " (partial)" if complete["partial"].any() else ""
+    which += " (partial)" if chosen["partial"].any() else ""
     parts = [f"{which}: {mean}"]
-    generation = complete.filter(pl.col("pool") == "generation")
+    generation = chosen.filter(pl.col("pool") == "generation")
     if len(generation) and not generation["overlap_ns"].null_count():
         share = _sum(generation["overlap_ns"]) / max(_sum(generation["active_ns"]), 1)
         parts.append(f"overlap {100 * share:.0f} % of generation")
         parts.append(f"exposed generation {_mean_s(generation['exposed_generation_ns'])}")
-    if bubbles := bubble_shares(complete):
+    if bubbles := bubble_shares(chosen):
         parts.append(bubbles)
-    refits = (generation if len(generation) else complete)["refit_ns"].drop_nulls()
+    refits = (generation if len(generation) else chosen)["refit_ns"].drop_nulls()
     if len(refits):
         parts.append(f"refit {_mean_s(refits)}")
     return " · ".join(parts)
+
+
+def spoken_of(run: Run, iteration: int | None) -> pl.DataFrame:
+    """Give the rows of ``run.summary()`` that are of an iteration; None: of all complete ones."""
+    wanted = ~pl.col("partial") if iteration is None else pl.col("iteration") == iteration
+    return run.summary().filter(wanted)
 
 
 def caption_of(run: Run) -> str:
