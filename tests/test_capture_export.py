@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
-import pty
 import shutil
 import signal
 import subprocess
 import sys
-import termios
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import rlviz
-from rlviz import cli
+from tests.commands import MAIN, at_terminal, here, process
 from tests.small_reports import pids, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAIN = [sys.executable, "-c", "from rlviz.cli import main; main()"]
 COPIES = """#!/bin/sh
 printf '\\rExporting 700 events: [==57%%  ]' >&2
 sleep {sleep}
@@ -58,10 +54,6 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-def rlviz_(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
-
-
 def names(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
@@ -71,7 +63,7 @@ def test_captures_are_exported_where_told_and_named(
 ) -> None:
     fake()
     out = tmp_path / "out"
-    told = rlviz_("to-sqlite", logs, "-o", out)
+    told = here("to-sqlite", logs, "-o", out)
     assert (told.exit_code, told.stderr) == (0, "")
     assert told.stdout.splitlines() == [str(out / "a.sqlite"), str(out / "node-2" / "b:3.sqlite")]
     assert names(out) == ["a.sqlite", "node-2/b:3.sqlite"]
@@ -83,7 +75,7 @@ def test_without_a_folder_they_go_where_load_finds_them(
     fake: Callable[..., Path], logs: Path
 ) -> None:
     nsys = fake()
-    told = rlviz_("to-sqlite", logs)
+    told = here("to-sqlite", logs)
     assert told.exit_code == 0
     assert [Path(line).name for line in told.stdout.splitlines()] == ["a.sqlite", "b:3.sqlite"]
     nsys.unlink()
@@ -97,7 +89,7 @@ def test_no_export_is_overwritten_and_the_others_are_made(
     fake()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "a.sqlite").write_text("mine")
-    told = rlviz_("to-sqlite", logs, "-o", tmp_path / "out")
+    told = here("to-sqlite", logs, "-o", tmp_path / "out")
     assert told.exit_code == 2
     assert told.stdout == f"{tmp_path / 'out' / 'node-2' / 'b:3.sqlite'}\n"
     assert told.stderr.startswith("a.sqlite: is there already")
@@ -111,7 +103,7 @@ def test_what_nsys_says_is_told_in_short_and_without_folders(
         "#!/bin/sh\nprintf 'half' > \"$5\"\necho 'Exporting: [1%]' >&2\n"
         "echo \"Exportation error: cannot read '$6'.\" >&2\nexit 1\n"
     )
-    told = rlviz_("to-sqlite", logs / "a.nsys-rep", "-o", tmp_path / "out")
+    told = here("to-sqlite", logs / "a.nsys-rep", "-o", tmp_path / "out")
     assert told.exit_code == 2
     assert told.stderr.splitlines() == [
         "a.nsys-rep: nsys export failed: cannot read 'a.nsys-rep'.",
@@ -149,29 +141,12 @@ def test_a_terminal_shows_how_far_nsys_is_and_a_pipe_does_not(
 ) -> None:
     # nsys says 57 % first, and tqdm waits for a second.
     fake(COPIES.replace("sleep {sleep}", "sleep 1.2; printf '\\r[==58%% ]' >&2; sleep 0.3"))
-    asked = [*MAIN, "to-sqlite", str(logs / "a.nsys-rep"), "-o"]
-    piped = subprocess.run([*asked, str(tmp_path / "one")], capture_output=True, check=True)
-    assert piped.stderr == b""
-    reader, writer = pty.openpty()
-    termios.tcsetwinsize(writer, (24, 100))
-    environment = {key: value for key, value in os.environ.items() if key != "TQDM_DISABLE"}
-    child = subprocess.Popen(
-        [*asked, str(tmp_path / "two")], stdout=subprocess.PIPE, stderr=writer, env=environment
-    )
-    os.close(writer)
-    shown = b""
-    while True:
-        try:
-            part = os.read(reader, 65_536)
-        except OSError:  # how a terminal says that the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(reader)
-    told, _ = child.communicate(timeout=30)
+    piped = process("to-sqlite", logs / "a.nsys-rep", "-o", tmp_path / "one")
+    assert (piped.returncode, piped.stderr) == (0, "")
+    status, shown = at_terminal("to-sqlite", logs / "a.nsys-rep", "-o", tmp_path / "two")
+    assert status == 0
     assert b"exporting a.nsys-rep:  58%" in shown
-    assert told.decode() == f"{tmp_path / 'two' / 'a.sqlite'}\n"
+    assert f"{tmp_path / 'two' / 'a.sqlite'}\r\n".encode() in shown
 
 
 def test_what_nsys_quotes_of_an_environment_is_not_told(
@@ -182,7 +157,7 @@ def test_what_nsys_quotes_of_an_environment_is_not_told(
         'echo \'Error: cannot parse "HF_TOKEN=hf_S3cr3tS3cr3t" in /home/someone/a.nsys-rep, '
         "line 12 (AKIAIOSFODNN7EXAMPLE): unexpected value.' >&2; exit 3\n"
     )
-    told = rlviz_("to-sqlite", logs / "a.nsys-rep")
+    told = here("to-sqlite", logs / "a.nsys-rep")
     assert told.exit_code == 2
     assert told.stderr.startswith(
         "a.nsys-rep: nsys export failed: cannot parse … in a.nsys-rep, line 12 … unexpected value."
@@ -208,7 +183,7 @@ def test_what_is_no_capture_needs_no_nsys(
     folder.mkdir()
     for name in files:
         (folder / name).write_bytes(b"NVIDIA")
-    result = rlviz_("to-sqlite", folder)
+    result = here("to-sqlite", folder)
     assert (result.exit_code, result.stdout) == (status, "")
     assert told in result.stderr
     assert bool(result.stderr) == bool(told)
@@ -255,7 +230,7 @@ def test_the_real_nsys_exports_and_says_why_it_cannot(capture: Path, tmp_path: P
     broken = tmp_path / "logs" / "broken.nsys-rep"
     broken.parent.mkdir()
     broken.write_bytes(capture.read_bytes()[:60_000])
-    told = rlviz_("to-sqlite", capture, broken, "-o", tmp_path / "out")
+    told = here("to-sqlite", capture, broken, "-o", tmp_path / "out")
     assert told.exit_code == 2
     assert len(told.stdout.splitlines()) == 1
     assert told.stderr.startswith("broken.nsys-rep: nsys export failed: ")

@@ -6,36 +6,20 @@ import dataclasses
 import inspect
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from rlviz import __version__, cli
+from rlviz import __version__
 from rlviz.cli.demo import demo
 from rlviz.demo import Scenario, write
+from tests.commands import at_terminal, here, process
 from tests.exports import SECRET, Export
 from tests.ranks import simulated
 
 HOSTILE = "[red]\x1b]0;owned\x07\x1b[31m[/nope]\u202etrain"
-
-
-def rlviz(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
-
-
-def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from rlviz.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +41,7 @@ def report(tmp_path: Path) -> Path:
 
 
 def test_a_sound_run_is_clean(sound: Path) -> None:
-    told = rlviz("check", sound)
+    told = here("check", sound)
     assert (told.exit_code, told.stderr) == (0, ""), told.output
     head, clock, columns, *lines = told.stdout.splitlines()
     assert head == "4 reports, 4 rows, simulated, second 0 is 2026-09-21 14:13:20 UTC"
@@ -69,12 +53,12 @@ def test_a_sound_run_is_clean(sound: Path) -> None:
 
 
 def test_a_line_tells_what_a_report_holds(report: Path) -> None:
-    line = " ".join(rlviz("check", report).stdout.splitlines()[3].split())
+    line = " ".join(here("check", report).stdout.splitlines()[3].split())
     assert line == f"{report.name} policy node-1 utc 0.000 to 1.000 1 1 ok"
 
 
 def test_check_tells_how_every_report_came_to_its_place() -> None:
-    told = rlviz("check", simulated(clock_skew_ms=37).folder)
+    told = here("check", simulated(clock_skew_ms=37).folder)
     assert told.exit_code == 0
     columns, *lines = told.stdout.split("\n\n")[0].splitlines()[2:]
     assert {"clock", "residual", "anchors"} <= set(columns.split())
@@ -86,10 +70,10 @@ def test_check_tells_how_every_report_came_to_its_place() -> None:
 def test_check_tells_warnings_from_errors_by_its_exit_status(report: Path) -> None:
     with Export(report.parent / "another.sqlite", pid=8) as export:
         export.push_pop(0, 10, "policy_worker/train")
-    warned = rlviz("check", report.parent)
+    warned = here("check", report.parent)
     assert (warned.exit_code, "no-gpu-rows" in warned.stdout) == (1, True)
     (report.parent / "broken.sqlite").write_text("no database")
-    failed = rlviz("check", report.parent)
+    failed = here("check", report.parent)
     assert failed.exit_code == 2
     assert "not-an-export" in failed.stdout
     assert report.name in failed.stdout  # the others are told all the same
@@ -102,7 +86,7 @@ def test_an_input_that_cannot_be_read_is_an_error_of_two_lines(
     wrong = tmp_path / "worker.sqlite"
     wrong.write_text("no database")
     output = ["--output", tmp_path / "x.html"] if command == "export" else []
-    told = rlviz(command, wrong, *output)
+    told = here(command, wrong, *output)
     assert (told.exit_code, told.stdout) == (2, "")
     assert told.stderr.startswith("worker.sqlite: ")
     assert len(told.stderr.splitlines()) == 2
@@ -113,7 +97,7 @@ def test_names_in_a_report_cannot_steer_the_terminal(tmp_path: Path) -> None:
     with Export(tmp_path / "a.sqlite", host=HOSTILE) as export:
         export.push_pop(0, 10, HOSTILE)
     (tmp_path / "b\x1b[31m[bold]x.sqlite").write_text("no database")
-    for told in (rlviz("check", tmp_path), rlviz("check", tmp_path / "b\x1b[31m[bold]x.sqlite")):
+    for told in (here("check", tmp_path), here("check", tmp_path / "b\x1b[31m[bold]x.sqlite")):
         assert not any(ord(c) < 32 and c != "\n" for c in told.output)
         assert "\u202e" not in told.output
         assert "[bold]x.sqlite" in told.output  # markup is shown, not obeyed
@@ -122,27 +106,8 @@ def test_names_in_a_report_cannot_steer_the_terminal(tmp_path: Path) -> None:
 def test_a_terminal_gets_colours_of_rlviz_and_none_of_the_report(tmp_path: Path) -> None:
     with Export(tmp_path / "a.sqlite", host=HOSTILE) as export:
         export.push_pop(0, 10, HOSTILE)
-    reader, writer = pty.openpty()
-    code = "from rlviz.cli import main; main()"
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, "check", str(tmp_path)],
-        stdout=writer,
-        stderr=writer,
-        env=environment,
-    )
-    os.close(writer)
-    shown = b""
-    while True:
-        try:
-            part = os.read(reader, 65_536)
-        except OSError:  # how a terminal says that the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(reader)
-    assert child.wait(30) == 1
+    status, shown = at_terminal("check", tmp_path)
+    assert status == 1
     assert b"warning" in shown
     assert b"\x1b]0;owned" not in shown
     assert "\u202e".encode() not in shown
@@ -150,7 +115,7 @@ def test_a_terminal_gets_colours_of_rlviz_and_none_of_the_report(tmp_path: Path)
 
 def test_the_environment_is_never_printed(report: Path) -> None:
     report.with_name("worse.sqlite").write_bytes(report.read_bytes()[:5_000])
-    assert SECRET not in rlviz("check", report.parent).output
+    assert SECRET not in here("check", report.parent).output
 
 
 def test_a_page_is_written_and_named(sound: Path, tmp_path: Path) -> None:
@@ -162,14 +127,14 @@ def test_a_page_is_written_and_named(sound: Path, tmp_path: Path) -> None:
 
 def test_a_page_without_some_reports_says_so(sound: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.sqlite").write_text("no database")
-    told = rlviz("export", sound, tmp_path / "broken.sqlite", "-o", tmp_path / "x.html")
+    told = here("export", sound, tmp_path / "broken.sqlite", "-o", tmp_path / "x.html")
     assert (told.exit_code, told.stdout) == (0, f"{tmp_path / 'x.html'}\n")
     assert told.stderr == "1 error: rlviz check tells which.\n"
 
 
 @pytest.mark.parametrize("name", ["x.docx", "no/such/folder/x.html"])
 def test_a_page_that_cannot_be_written_is_an_error(name: str, report: Path, tmp_path: Path) -> None:
-    told = rlviz("export", report, "-o", tmp_path / name)
+    told = here("export", report, "-o", tmp_path / name)
     assert (told.exit_code, told.stdout) == (2, "")
     assert told.stderr.startswith(Path(name).name)
 
@@ -177,19 +142,19 @@ def test_a_page_that_cannot_be_written_is_an_error(name: str, report: Path, tmp_
 def test_a_simulated_run_is_written_and_told_to_be_simulated(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--steps", 1, "--kernels-per-gpu", 200, "--clock-skew-ms", "node-2=40"]
-    told = rlviz("demo", folder, *options)
+    told = here("demo", folder, *options)
     assert told.exit_code == 0, told.output
     assert told.stdout.startswith("8 simulated reports, ")
     assert len(list(folder.rglob("*.sqlite"))) == 8
     truth = json.loads((folder / "truth.json").read_text("utf-8"))
     assert truth["simulated"] is True
     assert "40" in json.dumps(truth["clock"])
-    assert ", simulated, " in rlviz("check", folder).stdout.splitlines()[0]
+    assert ", simulated, " in here("check", folder).stdout.splitlines()[0]
 
 
 def test_no_file_of_somebody_else_is_overwritten_by_a_simulated_run(tmp_path: Path) -> None:
     (tmp_path / "truth.json").write_text("mine")
-    told = rlviz("demo", tmp_path, "--steps", 1, "--kernels-per-gpu", 200)
+    told = here("demo", tmp_path, "--steps", 1, "--kernels-per-gpu", 200)
     assert told.exit_code == 2
     assert (tmp_path / "truth.json").read_text() == "mine"
 
@@ -198,7 +163,7 @@ def test_no_file_of_somebody_else_is_overwritten_by_a_simulated_run(tmp_path: Pa
 def test_options_that_make_no_run_are_told_without_a_traceback(
     options: list[str], tmp_path: Path
 ) -> None:
-    told = rlviz("demo", tmp_path / "run", *options)
+    told = here("demo", tmp_path / "run", *options)
     assert told.exit_code == 2
     assert "Invalid value" in told.stderr
     assert not (tmp_path / "run").exists()

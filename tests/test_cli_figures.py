@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from rlviz import Comparison, Timeline, cli
+from rlviz import Comparison, Timeline
 from rlviz.cli import figures
 from rlviz.demo import write
+from tests.commands import here
 from tests.view.stills import svg_texts
-
-
-def rlviz(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +47,7 @@ def test_timelines_and_comparisons_are_saved_by_the_same_options() -> None:
 def test_options_of_a_figure_reach_it(runs: Path, tmp_path: Path) -> None:
     figure = tmp_path / "x.svg"
     look = ["--rows", "policy", "--width", "85mm", "--title", "Mine", "--theme", "print"]
-    told = rlviz("export", runs / "after", "-o", figure, "--iteration", 4, "--no-caption", *look)
+    told = here("export", runs / "after", "-o", figure, "--iteration", 4, "--no-caption", *look)
     assert (told.exit_code, told.stdout) == (0, f"{figure}\n"), told.output
     texts = svg_texts(figure.read_bytes())
     assert "Mine" in texts
@@ -61,7 +57,7 @@ def test_options_of_a_figure_reach_it(runs: Path, tmp_path: Path) -> None:
 
 def test_a_page_and_a_figure_are_written_at_once(runs: Path, tmp_path: Path) -> None:
     page, figure = tmp_path / "x.html", tmp_path / "x.png"
-    told = rlviz("export", runs / "after", "-o", page, "-o", figure, "--iteration", 4)
+    told = here("export", runs / "after", "-o", page, "-o", figure, "--iteration", 4)
     assert (told.exit_code, told.stdout) == (0, f"{page}\n{figure}\n"), told.output
 
 
@@ -80,7 +76,7 @@ def test_a_page_and_a_figure_are_written_at_once(runs: Path, tmp_path: Path) -> 
 def test_what_a_figure_cannot_be_is_told_without_a_traceback(
     options: list[object], problem: str, runs: Path, tmp_path: Path
 ) -> None:
-    told = rlviz("export", runs / "after", "-o", tmp_path / "x.svg", *options)
+    told = here("export", runs / "after", "-o", tmp_path / "x.svg", *options)
     assert (told.exit_code, told.stdout) == (2, "")
     assert problem in " ".join(told.stderr.replace("│", "").split())
     assert "Traceback" not in told.output
@@ -88,7 +84,7 @@ def test_what_a_figure_cannot_be_is_told_without_a_traceback(
 
 
 def test_a_page_takes_no_options_of_figures(runs: Path, tmp_path: Path) -> None:
-    told = rlviz("export", runs / "after", "-o", tmp_path / "x.html", "--iteration", 4)
+    told = here("export", runs / "after", "-o", tmp_path / "x.html", "--iteration", 4)
     assert told.exit_code == 2
     assert "takes no iteration" in told.stderr
 
@@ -96,7 +92,7 @@ def test_a_page_takes_no_options_of_figures(runs: Path, tmp_path: Path) -> None:
 def test_runs_are_compared_in_a_figure(runs: Path, tmp_path: Path) -> None:
     figure = tmp_path / "x.svg"
     named = [f"before={runs / 'before'}", f"after={runs / 'after'}"]
-    told = rlviz("compare", *named, "-o", figure, "--iteration", 5)
+    told = here("compare", *named, "-o", figure, "--iteration", 5)
     assert (told.exit_code, told.stdout) == (0, f"{figure}\n"), told.output
     texts = svg_texts(figure.read_bytes())
     assert any(text.startswith("Iteration 5 is ") and "shorter" in text for text in texts)
@@ -104,7 +100,7 @@ def test_runs_are_compared_in_a_figure(runs: Path, tmp_path: Path) -> None:
 
 
 def test_without_a_file_the_differences_are_printed(runs: Path) -> None:
-    told = rlviz("compare", f"before={runs / 'before'}", f"after={runs / 'after'}")
+    told = here("compare", f"before={runs / 'before'}", f"after={runs / 'after'}")
     assert told.exit_code == 0, told.output
     head, _, columns, *lines = told.stdout.splitlines()
     assert head.startswith("Iteration 4 is ")
@@ -142,7 +138,7 @@ def test_what_cannot_be_compared_is_told(
     names: list[str], problem: str, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(runs)
-    told = rlviz("compare", *names, "-o", "x.png")
+    told = here("compare", *names, "-o", "x.png")
     assert (told.exit_code, told.stdout) == (2, "")
     assert problem in " ".join(told.stderr.replace("│", "").split())
     assert "Traceback" not in told.output

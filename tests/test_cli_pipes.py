@@ -14,28 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
 
 import rlviz
-from rlviz import cli
 from rlviz.demo import write
 from rlviz.run.columns import COLUMNS
+from tests.commands import MAIN, at_terminal, here, process
 from tests.exports import Export
 
 if TYPE_CHECKING:
     from rlviz.levels.query import ZoomableRun
 
-MAIN = [sys.executable, "-c", "from rlviz.cli import main; main()"]
 COMMANDS = ("demo", "check", "summary", "export", "compare", "to-sqlite", "cache info")
-
-
-def rlviz_(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
-
-
-def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    asked = [*MAIN, *map(str, arguments)]
-    return subprocess.run(asked, capture_output=True, text=True, check=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +50,14 @@ def warned(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("by", ["pool", "gpu"])
 def test_json_has_the_numbers_of_the_run(by: Any, run: ZoomableRun, folder: Path) -> None:
-    told = rlviz_("summary", folder, "--json", "--by", by)
+    told = here("summary", folder, "--json", "--by", by)
     assert (told.exit_code, told.stderr) == (0, "")
     assert json.loads(told.stdout) == run.summary(by=by).to_dicts()
 
 
 @pytest.mark.parametrize("by", ["pool", "gpu"])
 def test_csv_has_the_numbers_of_the_run(by: Any, run: ZoomableRun, folder: Path) -> None:
-    told = rlviz_("summary", folder, "--csv", "--by", by)
+    told = here("summary", folder, "--csv", "--by", by)
     assert (told.exit_code, told.stderr) == (0, "")
     frame = run.summary(by=by)
     found = pl.read_csv(io.StringIO(told.stdout), schema=frame.schema)
@@ -76,7 +65,7 @@ def test_csv_has_the_numbers_of_the_run(by: Any, run: ZoomableRun, folder: Path)
 
 
 def test_the_table_has_the_numbers_of_the_run_in_seconds(run: ZoomableRun, folder: Path) -> None:
-    told = rlviz_("summary", folder)
+    told = here("summary", folder)
     _, head, *lines = told.stdout.splitlines()
     assert head.split() == [
         "iteration",
@@ -107,26 +96,26 @@ def test_unknown_is_empty_or_null_or_a_dash_and_never_0(warned: Path) -> None:
     summary = rlviz.load(warned).summary()
     unknown = [c for c in summary.columns if summary[c].null_count() == len(summary)]
     assert {"busy_ns", "bubble_ns", "overlap_ns"} <= set(unknown)
-    (first, *_) = json.loads(rlviz_("summary", warned, "--json").stdout)
-    (row, *_) = csv.DictReader(io.StringIO(rlviz_("summary", warned, "--csv").stdout))
+    (first, *_) = json.loads(here("summary", warned, "--json").stdout)
+    (row, *_) = csv.DictReader(io.StringIO(here("summary", warned, "--csv").stdout))
     assert {c for c, value in first.items() if value is None} >= set(unknown)
     assert {c for c, value in row.items() if value == ""} >= set(unknown)
     assert list(first) == list(row) == list(COLUMNS["summary"])
-    assert rlviz_("summary", warned).stdout.splitlines()[2].split()[4:8] == ["-"] * 4
+    assert here("summary", warned).stdout.splitlines()[2].split()[4:8] == ["-"] * 4
 
 
 def test_without_iterations_there_is_nothing_and_no_error(tmp_path: Path) -> None:
     with Export(tmp_path / "a.sqlite") as export:
         export.gpu("a-uuid", "0000:19:00.0")
         export.kernel(0, 10)
-    assert "No iteration" in rlviz_("summary", tmp_path).stdout
-    assert json.loads(rlviz_("summary", tmp_path, "--json").stdout) == []
-    assert rlviz_("summary", tmp_path, "--csv").stdout.count("\n") == 1
+    assert "No iteration" in here("summary", tmp_path).stdout
+    assert json.loads(here("summary", tmp_path, "--json").stdout) == []
+    assert here("summary", tmp_path, "--csv").stdout.count("\n") == 1
 
 
 @pytest.mark.parametrize("options", [["--json", "--csv"], ["--by", "rank"], ["--steps", "x"]])
 def test_a_wrong_summary_is_a_usage_error(options: list[str], folder: Path) -> None:
-    told = rlviz_("summary", folder, *options)
+    told = here("summary", folder, *options)
     assert (told.exit_code, told.stdout) == (2, "")
     assert "Usage: " in told.stderr
 
@@ -139,7 +128,7 @@ def test_names_in_a_report_cannot_steer_the_terminal_by_a_summary(tmp_path: Path
             export.push_pop(step * 10**8, step * 10**8 + 10**7, "policy_worker/train")
             export.kernel(step * 10**8, step * 10**8 + 10**6)
     for options in ([], ["--json"], ["--csv"]):
-        told = rlviz_("summary", tmp_path, "--by", "gpu", *options)
+        told = here("summary", tmp_path, "--by", "gpu", *options)
         assert told.exit_code == 0
         assert not any(ord(c) < 32 and c != "\n" for c in told.output)
         assert "\u202e" not in told.output
@@ -157,12 +146,10 @@ def test_a_pipe_gets_the_result_and_nothing_else(folder: Path, tmp_path: Path) -
 def test_warnings_are_told_to_a_person_and_not_to_a_log(warned: Path, tmp_path: Path) -> None:
     told = process("export", warned, "-o", tmp_path / "x.svg")
     assert (told.returncode, told.stdout, told.stderr) == (0, f"{tmp_path / 'x.svg'}\n", "")
-    reader, writer = os.openpty()
-    asked = [*MAIN, "export", str(warned), "-o", str(tmp_path / "y.svg")]
-    subprocess.run(asked, stdout=subprocess.PIPE, stderr=writer, check=True)
-    os.close(writer)
-    assert b"warnings: rlviz check tells which." in os.read(reader, 65_536)
-    os.close(reader)
+    assert (
+        b"warnings: rlviz check tells which."
+        in at_terminal("export", warned, "-o", tmp_path / "y.svg").text
+    )
 
 
 @pytest.mark.parametrize("command", [["check"], ["summary"], ["summary", "--json"]])
@@ -192,7 +179,7 @@ def test_an_interrupt_is_quiet() -> None:
     "command", [[], *([name.split()[0]] for name in COMMANDS), ["cache", "info"]]
 )
 def test_help_is_on_standard_output(command: list[str]) -> None:
-    told = rlviz_(*command, "--help")
+    told = here(*command, "--help")
     assert (told.exit_code, told.stderr) == (0, "")
     assert "Usage: " in told.stdout
     assert "\x1b" not in told.stdout
@@ -200,21 +187,21 @@ def test_help_is_on_standard_output(command: list[str]) -> None:
 
 @pytest.mark.parametrize("command", ["check", "summary", "export", "compare", "to-sqlite", ""])
 def test_help_tells_the_exit_status(command: str) -> None:
-    assert "Exit status" in rlviz_(*command.split(), "--help").stdout
+    assert "Exit status" in here(*command.split(), "--help").stdout
 
 
 @pytest.mark.parametrize(
     "command", [*(c for c in COMMANDS if c != "cache info"), "bogus", "cache bogus"]
 )
 def test_a_wrong_command_has_status_2_and_no_traceback(command: str) -> None:
-    told = rlviz_(*command.split(), "--bogus")
+    told = here(*command.split(), "--bogus")
     assert (told.exit_code, told.stdout) == (2, "")
     assert "Traceback" not in told.stderr
 
 
 def test_frames_and_a_trace_are_exported_together(folder: Path, tmp_path: Path) -> None:
     trace, frames = tmp_path / "x.pftrace", tmp_path / "frames"
-    told = rlviz_("export", folder, "-o", trace, "--parquet", frames)
+    told = here("export", folder, "-o", trace, "--parquet", frames)
     assert told.exit_code == 0
     lines = [Path(line) for line in told.stdout.splitlines()]
     assert lines[0] == trace
@@ -227,11 +214,11 @@ def test_a_trace_a_page_and_a_figure_take_each_its_own_options(
 ) -> None:
     files = [tmp_path / f"x{suffix}" for suffix in (".pftrace", ".html", ".svg")]
     given = [word for path in files for word in ("-o", path)]
-    told = rlviz_("export", folder, *given, "--iteration", 4, "--detail", "none")
+    told = here("export", folder, *given, "--iteration", 4, "--detail", "none")
     assert (told.exit_code, told.stdout.split()) == (0, [str(path) for path in files])
 
 
 def test_export_without_a_file_to_write_is_a_usage_error(folder: Path) -> None:
-    told = rlviz_("export", folder)
+    told = here("export", folder)
     assert (told.exit_code, told.stdout) == (2, "")
     assert "--output" in told.stderr

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import rlviz
-from rlviz import cli
 from rlviz.errors import NoReports
 from rlviz.reports.gpu_rows import read_gpu_rows
 from rlviz.run.part import part_of
+from tests.commands import here
 from tests.exports import Export
 from tests.ranks import simulated
 from tests.small_reports import told, write
@@ -249,6 +248,6 @@ def test_a_part_is_asked_for_on_the_command_line(
     tmp_path: Path, options: list[str], status: int, said: str
 ) -> None:
     folder = ranked(tmp_path, {31: 0, 32: 1, 33: 2, 34: 3}, world=4)
-    done = CliRunner().invoke(cli.app, ["check", str(folder), *options])
+    done = here("check", folder, *options)
     assert said in " ".join(done.output.replace("│", " ").split())
     assert done.exit_code == status or (status == 0 and done.exit_code == 1)

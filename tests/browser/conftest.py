@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlviz.view.page import page as html_of
+from tests.view.scenes import scene
+
 sync_api = pytest.importorskip("playwright.sync_api")
 
 if TYPE_CHECKING:
@@ -138,6 +141,23 @@ def shared_chart(
             "() => document.querySelector('.rlviz').rlviz.detail.source !== undefined"
         )
         yield opened
+
+
+@pytest.fixture(scope="module")
+def eight_rows(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    path = tmp_path_factory.mktemp("chart") / "page.html"
+    with watched_page(browser, path, html_of(scene(8))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def chart(eight_rows: Page) -> Page:
+    """The chart of eight rows, as it was when it was opened."""
+    eight_rows.mouse.move(2, 2)
+    eight_rows.evaluate("() => document.activeElement.blur()")
+    eight_rows.evaluate("() => document.querySelector('.rlviz').rlviz.reset()")
+    settle(eight_rows)
+    return eight_rows
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from rlviz.view.held import Held
 from rlviz.view.page import page
 from rlviz.view.palette import SURFACE
 from rlviz.view.scene import Remark
+from tests.browser.charts import contrast, rgb
 from tests.browser.conftest import settle, watched_page
 from tests.browser.test_numbers import numbers
-from tests.browser.test_static_page import rgb
 from tests.browser.test_trust import trust
 from tests.view.scenes import scene
 
@@ -75,18 +75,6 @@ def test_letters_on_the_canvas_have_the_contrast_of_wcag_aa(theme: Any) -> None:
     for name in ("ink", "muted", "generation", "training", "colocated", "refit", "alert"):
         for ground in ("page", "band"):
             assert contrast(surface[name], surface[ground]) >= 4.5, (name, ground)
-
-
-def contrast(one: str, other: str) -> float:
-    """Give the contrast of two colours as WCAG 2 defines it."""
-
-    def luminance(color: str) -> float:
-        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        r, g, b = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_the_plot_says_the_main_numbers_and_the_chart_its_keys(open_page: Opener) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from rlviz.view.page import page
 from rlviz.view.scene import Bubble
+from tests.browser.charts import lens, place, screenshot
 from tests.browser.conftest import settle, watched_page
-from tests.browser.test_static_page import lens, place, screenshot
 from tests.view.scenes import HOSTILE, scene
 
 if TYPE_CHECKING:

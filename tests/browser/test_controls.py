@@ -10,33 +10,14 @@ import pytest
 from rlviz.levels.groups import KINDS
 from rlviz.view.page import page
 from rlviz.view.palette import COLORS, KERNELS, SURFACE
-from tests.browser.conftest import settle, watched_page
-from tests.browser.test_static_page import lens, pixel, place, rgb, window
+from tests.browser.charts import lens, pixel, place, rgb, window
+from tests.browser.conftest import settle
 from tests.view.scenes import scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.browser.conftest import Opener
-
-
-@pytest.fixture(scope="module")
-def shared_chart(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    path = tmp_path_factory.mktemp("controls") / "page.html"
-    with watched_page(browser, path, page(scene(8))) as opened:
-        yield opened
-
-
-@pytest.fixture
-def chart(shared_chart: Page) -> Page:
-    """The chart of eight rows, as it was when it was opened."""
-    shared_chart.mouse.move(2, 2)
-    shared_chart.evaluate("() => document.activeElement.blur()")
-    lens(shared_chart, "lens.reset()")
-    settle(shared_chart)
-    return shared_chart
 
 
 def ticks(page: Page) -> list[float]:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.browser.conftest import settle
-from tests.browser.test_jupyterlab import PATIENCE_MS, middle, painted, windows
+from tests.browser.notebooks import PATIENCE_MS, middle, painted, windows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,28 +9,19 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-import rlviz
-from rlviz.demo import write
 from rlviz.view.asked import Bucket, Window
 from rlviz.view.choices import COLOR_BY
 from rlviz.view.detail import Detail
-from rlviz.view.timeline import Timeline
+from tests.browser.charts import hover, lens, place, window
 from tests.browser.conftest import settle
-from tests.browser.test_static_page import hover, lens, place, window
-from tests.view.test_detail import places_of
+from tests.view.packed import places_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from rlviz.view.choices import ColorBy
+    from rlviz.view.timeline import Timeline
     from tests.browser.conftest import Opener
-
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
-    folder = tmp_path_factory.mktemp("run")
-    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=12_000)
-    return Timeline(rlviz.load(folder))
 
 
 @pytest.fixture(scope="module")

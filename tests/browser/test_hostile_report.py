@@ -8,8 +8,8 @@ import pytest
 
 import rlviz
 from rlviz.view.timeline import Timeline
+from tests.browser.charts import lens, place, window
 from tests.browser.conftest import settle, watched_page
-from tests.browser.test_static_page import lens, place, window
 from tests.hostile import HOSTILE, MARK, write_hostile
 
 if TYPE_CHECKING:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-import rlviz
-from rlviz.demo import write
 from rlviz.view.asked import Span
 from rlviz.view.detail import Detail
 from rlviz.view.page import page
 from rlviz.view.span_sums import MOST_KERNELS
-from rlviz.view.timeline import Timeline
+from tests.browser.charts import lens, place, window
 from tests.browser.conftest import settle, watched_page
-from tests.browser.test_static_page import lens, place, window
 from tests.view.scenes import HOSTILE, hatched, hostile, scene
 
 if TYPE_CHECKING:
@@ -24,14 +21,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Locator, Page
 
+    from rlviz.view.timeline import Timeline
     from tests.browser.conftest import Opener
-
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
-    folder = tmp_path_factory.mktemp("run")
-    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=12_000)
-    return Timeline(rlviz.load(folder))
 
 
 @pytest.fixture

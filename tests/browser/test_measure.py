@@ -7,25 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import rlviz
-from rlviz.demo import write
 from rlviz.view.page import page
-from rlviz.view.timeline import Timeline
+from tests.browser.charts import hover, lens, place, window
 from tests.browser.conftest import settle
-from tests.browser.test_static_page import hover, lens, place, window
 from tests.view.scenes import hostile, scene
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+    from rlviz.view.timeline import Timeline
     from tests.browser.conftest import Opener
-
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
-    folder = tmp_path_factory.mktemp("run")
-    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=3_000)
-    return Timeline(rlviz.load(folder))
 
 
 @pytest.fixture

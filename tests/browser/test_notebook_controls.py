@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlviz.view.palette import KERNELS
+from tests.browser.charts import lens, pixel, rgb
 from tests.browser.conftest import settle
-from tests.browser.test_jupyterlab import (
-    SETUP,
-    eventually,
-    middle,
-    painted,
-    run_cell,
-    windows,
-)
-from tests.browser.test_static_page import pixel, rgb
+from tests.browser.notebooks import SETUP, eventually, middle, painted, run_cell, windows
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator
 
     from tests.browser.conftest import Opener
-
-LENS = "document.querySelector('.rlviz').rlviz"
-
-
-def lens(page: Page, expression: str) -> Any:
-    return page.evaluate(f"() => {{ const lens = {LENS}; return {expression}; }}")
 
 
 def picked(picker: Locator) -> str:

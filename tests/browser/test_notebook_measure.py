@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.test_jupyterlab import eventually, middle, painted, run_cell, windows
-from tests.browser.test_notebook_controls import lens
+from tests.browser.charts import lens
+from tests.browser.notebooks import eventually, middle, painted, run_cell, windows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,95 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from io import BytesIO
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from PIL import Image
 
 from rlviz.view.page import page
 from rlviz.view.palette import COLORS, SURFACE
-from tests.browser.conftest import settle, watched_page
+from tests.browser.charts import LENS, hover, lens, pixel, place, rgb, screenshot, window
+from tests.browser.conftest import settle
 from tests.view.scenes import HOSTILE, empty, hatched, hostile, scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.browser.conftest import Opener
-
-
-@pytest.fixture(scope="module")
-def shared_chart(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    path = tmp_path_factory.mktemp("chart") / "page.html"
-    with watched_page(browser, path, page(scene(8))) as opened:
-        yield opened
-
-
-@pytest.fixture
-def chart(shared_chart: Page) -> Page:
-    """The chart of eight rows, as it was when it was opened."""
-    shared_chart.mouse.move(2, 2)
-    shared_chart.evaluate("() => document.activeElement.blur()")
-    lens(shared_chart, "lens.reset()")
-    settle(shared_chart)
-    return shared_chart
-
-
-# What a test may look at: the lens of the only chart.
-LENS = "document.querySelector('.rlviz').rlviz"
-
-
-def lens(page: Page, expression: str) -> Any:
-    return page.evaluate(f"() => {{ const lens = {LENS}; return {expression}; }}")
-
-
-def window(page: Page) -> tuple[float, float]:
-    start, end = lens(page, "lens.window")
-    return start, end
-
-
-def place(page: Page, at_s: float, row: int, height: float = 0.5) -> tuple[float, float]:
-    """Give the pixel of a time and a row, `height` of its band down from the top."""
-    x, y = page.evaluate(
-        f"""([at, row, height]) => {{
-          const lens = {LENS};
-          const box = lens.view.el.getBoundingClientRect();
-          const [start, end] = lens.window;
-          const {{ top, bottom }} = lens.facts.rows.find((one) => one.row === row);
-          const frame = lens.frame;
-          const units = (top + (bottom - top) * height) / lens.facts.height;
-          return [
-            box.left + frame.left + ((at - start) / (end - start)) * frame.width,
-            box.top + frame.top + units * (frame.bottom - frame.top),
-          ];
-        }}""",
-        [at_s, row, height],
-    )
-    return x, y
-
-
-def hover(page: Page, at_s: float, row: int, height: float = 0.5) -> str:
-    x, y = place(page, at_s, row, height)
-    page.mouse.move(x - 3, y)
-    page.mouse.move(x, y)
-    settle(page)
-    tip = page.locator(".rlviz-tip")
-    return tip.inner_text() if tip.is_visible() else ""
-
-
-def rgb(color: str) -> tuple[int, ...]:
-    return tuple(int(color[i : i + 2], 16) for i in (1, 3, 5))
-
-
-def screenshot(page: Page) -> Image.Image:
-    return Image.open(BytesIO(page.screenshot())).convert("RGB")
-
-
-def pixel(page: Page, x: float, y: float) -> Any:
-    return screenshot(page).getpixel((int(x), int(y)))
 
 
 def test_bars_are_painted_in_the_colours_of_their_phase(chart: Page) -> None:

@@ -12,9 +12,8 @@ import rlviz
 from rlviz.run.rules import PHASES
 from rlviz.view.palette import COLORS, SURFACE
 from rlviz.view.timeline import Timeline
+from tests.browser.charts import contrast, lens
 from tests.browser.conftest import settle, watched_page
-from tests.browser.test_accessible import contrast
-from tests.browser.test_static_page import lens
 from tests.launching import write_run
 
 if TYPE_CHECKING:

@@ -8,22 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-import rlviz
-from rlviz.demo import write
 from rlviz.view.close_up import close_up
 from rlviz.view.still_skyline import columns_of
-from rlviz.view.timeline import Timeline
 from tests.view.stills import svg_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
-    folder = tmp_path_factory.mktemp("run")
-    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=6_000)
-    return Timeline(rlviz.load(folder))
+    from rlviz.view.timeline import Timeline
 
 
 def test_busy_shares_are_those_of_the_window(timeline: Timeline) -> None:

@@ -5,32 +5,21 @@ from __future__ import annotations
 import gc
 import json
 import weakref
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import pytest
 
-from rlviz.view import timeline as module
-from rlviz.view.timeline import Timeline
 from tests.view.scenes import HOSTILE, empty, hostile, scene
+from tests.view.stand_ins import timeline_of
 
-
-def timeline_of(made: Any, monkeypatch: pytest.MonkeyPatch) -> Timeline:
-    monkeypatch.setattr(module, "compose", lambda run: run.scene)
-    run: Any = SimpleNamespace(
-        scene=made,
-        reports=range(12),
-        tracks={},
-        findings="the run's",
-        is_remembered=lambda *_: False,
-    )
-    return Timeline(run)
+if TYPE_CHECKING:
+    from rlviz.view.timeline import Timeline
 
 
 @pytest.fixture
-def timeline(monkeypatch: pytest.MonkeyPatch) -> Timeline:
-    return timeline_of(scene(8), monkeypatch)
+def timeline() -> Timeline:
+    return timeline_of(scene(8), findings="the run's")
 
 
 def press(timeline: Timeline, text: str) -> None:
@@ -128,19 +117,17 @@ def test_only_a_count_is_taken_for_a_count(timeline: Timeline, told: Any, shown:
     assert panel.count.value == shown
 
 
-def test_a_run_without_iterations_or_rows_has_no_choices_of_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bare = timeline_of(empty(), monkeypatch)
+def test_a_run_without_iterations_or_rows_has_no_choices_of_them() -> None:
+    bare = timeline_of(empty())
     texts = {getattr(widget, "description", "") for widget in every(bare._panel)}
     assert "NCCL" not in texts
-    one = timeline_of(scene(2, iterations=0, brackets=(), lines=()), monkeypatch)
+    one = timeline_of(scene(2, iterations=0, brackets=(), lines=()))
     assert not hasattr(one._panel, "iteration")
     one.zoom(1, 2)
 
 
-def test_hostile_names_are_cut_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    panel = timeline_of(hostile(), monkeypatch)._panel
+def test_hostile_names_are_cut_and_plain() -> None:
+    panel = timeline_of(hostile())._panel
     assert len(panel.rows) == 4
     for chip in (*panel.rows, *panel.domains):
         assert len(chip.description) <= 24
@@ -164,8 +151,8 @@ def test_findings_are_the_runs(timeline: Timeline) -> None:
     assert timeline.findings is timeline.run.findings
 
 
-def test_controls_keep_no_run_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = timeline_of(scene(2), monkeypatch)
+def test_controls_keep_no_run_alive() -> None:
+    made = timeline_of(scene(2))
     panel = made._panel
     gone = weakref.ref(made)
     del made

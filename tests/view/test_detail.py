@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-import rlviz
-from rlviz.demo import write
 from rlviz.view.asked import Bucket, Window
 from rlviz.view.choices import COLOR_BY, coloring, facet_of
 from rlviz.view.detail import LEVELS_BYTES, Detail
 from rlviz.view.held import hold
-from rlviz.view.scene import Overlays
-from rlviz.view.search import PLACES
 from rlviz.view.timeline import Timeline
+from tests.view.packed import places_of, ranges_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from rlviz.view.choices import ColorBy
-
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
-    folder = tmp_path_factory.mktemp("run")
-    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=6_000)
-    return Timeline(rlviz.load(folder))
-
-
-@pytest.fixture(scope="module")
-def detail(timeline: Timeline) -> Detail:
-    return Detail(timeline.run, timeline.scene)
-
-
-def decoded(
-    names: list[str], length: int, values: list[int], packed: bytes
-) -> dict[str, NDArray[np.float64]]:
-    at = 0
-    found = {}
-    for name, size in zip(names, values, strict=True):
-        found[name] = np.frombuffer(packed, "f8", size or length, at)
-        at += 8 * len(found[name])
-    for kind, some in (("u2", range(257, 1 << 16)), ("u1", range(1, 257))):
-        for name, size in zip(names, values, strict=True):
-            if size in some:
-                place = np.frombuffer(packed, kind, length, at)
-                at += place.nbytes
-                found[name] = found[name][place]
-    assert at == len(packed)
-    return found
-
-
-def ranges_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
-    length, values = facts["ranges"]
-    return decoded([one.name for one in fields(Overlays)], length, values, columns[9])
-
-
-def places_of(facts: dict[str, Any], columns: list[bytes]) -> dict[str, NDArray[np.float64]]:
-    length, values = facts["places"]
-    return decoded(list(PLACES), length, values, columns[0])
 
 
 @pytest.mark.parametrize("color_by", COLOR_BY)

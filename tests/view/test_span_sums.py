@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-import rlviz
-from rlviz.demo import write
 from rlviz.view.asked import Span
 from rlviz.view.compare_mean import MeanDetail
 from rlviz.view.detail import Detail
 from rlviz.view.span_sums import MOST_KERNELS
-from rlviz.view.timeline import Timeline
 
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
-    folder = tmp_path_factory.mktemp("run")
-    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=3_000)
-    return Timeline(rlviz.load(folder))
-
-
-@pytest.fixture(scope="module")
-def detail(timeline: Timeline) -> Detail:
-    return Detail(timeline.run, timeline.scene)
+if TYPE_CHECKING:
+    from rlviz.view.timeline import Timeline
 
 
 def cut_kernels(timeline: Timeline, rows: list[int], start_ns: int, end_ns: int) -> pl.DataFrame:

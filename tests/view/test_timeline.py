@@ -13,18 +13,14 @@ import IPython.display
 import pytest
 
 from rlviz.errors import RlvizError
-from rlviz.view import timeline as module
 from rlviz.view.timeline import Timeline
 from tests.view.scenes import scene
+from tests.view.stand_ins import timeline_of
 
 
 @pytest.fixture
-def timeline(monkeypatch: pytest.MonkeyPatch) -> Timeline:
-    monkeypatch.setattr(module, "compose", lambda run: run.scene)
-    run: Any = SimpleNamespace(
-        scene=scene(8), reports=range(12), tracks={}, is_remembered=lambda *_: False
-    )
-    return Timeline(run)
+def timeline() -> Timeline:
+    return timeline_of(scene(8))
 
 
 @pytest.fixture
@@ -84,15 +80,10 @@ def test_a_window_that_cannot_be_shown_is_an_error(
     assert timeline.window == (0.0, 96.0)
 
 
-def test_a_run_without_iterations_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "compose", lambda run: run.scene)
-    run: Any = SimpleNamespace(
-        scene=scene(2, brackets=(), iterations=0),
-        reports=range(1),
-        is_remembered=lambda *_: False,
-    )
+def test_a_run_without_iterations_says_so() -> None:
+    bare = timeline_of(scene(2, brackets=(), iterations=0))
     with pytest.raises(ValueError, match="no iteration was recognised"):
-        Timeline(run).zoom(iteration=1)
+        bare.zoom(iteration=1)
 
 
 def test_save_writes_a_page(timeline: Timeline, tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import rlviz
-from rlviz.demo import write
 from rlviz.view import libraries, ready
 from rlviz.view import widget as widget_module
 from rlviz.view.asked import Window
@@ -20,16 +18,10 @@ from rlviz.view.libraries import LIBRARIES
 from rlviz.view.timeline import Timeline
 from rlviz.view.widget import FIGURE, ChartWidget
 from tests.view.scenes import scene
+from tests.view.stand_ins import timeline_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-@pytest.fixture(scope="module")
-def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
-    folder = tmp_path_factory.mktemp("run")
-    write(folder, hosts=1, policy_gpus=2, generation_gpus=2, steps=3, kernels_per_gpu=6_000)
-    return Timeline(rlviz.load(folder))
 
 
 @pytest.fixture
@@ -43,12 +35,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def drawn() -> Timeline:
-    run: Any = SimpleNamespace(
-        scene=scene(8), reports=range(12), tracks={}, is_remembered=lambda *_: False
-    )
-    made = Timeline(run)
-    made.__dict__["scene"] = run.scene
-    return made
+    return timeline_of(scene(8))
 
 
 def facts_of(message: tuple[dict[str, Any], Sequence[bytes]]) -> dict[str, Any]:
