@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from rlviz.demo.names import Names, Naming
     from rlviz.demo.scenario import Scenario
 
-__all__ = ["COLLECTIVES", "Policies", "annotate", "jittered", "nccl_range"]
+__all__ = ["Policies", "annotate", "jittered", "nccl_range"]
 
 SLOW_RANK = 1.22  # how much longer the slow rank computes
 
-COLLECTIVES = {
+_COLLECTIVES = {
     Stage.ALL_GATHER: "ncclAllGather",
     Stage.REDUCE_SCATTER: "ncclReduceScatter",
     Stage.ALL_REDUCE: "ncclAllReduce",
@@ -53,7 +53,7 @@ def annotate(
 
 def nccl_range(track: Track, stage: Stage, step: int, start: int, thread: int = 0) -> None:
     """Add the call that launched a collective which starts at `start`."""
-    name = COLLECTIVES[stage]
+    name = _COLLECTIVES[stage]
     track.ranges.append(Range(name, "", step, start - 45 * US, start - 20 * US, thread, "NCCL"))
 
 

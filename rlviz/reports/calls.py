@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALL_KINDS",
-    "LAUNCH",
     "SYNC",
     "Calls",
     "Work",
@@ -40,7 +39,7 @@ __all__ = [
 CALL_KINDS = ("launch", "sync", "copy", "memory", "other")
 """What a call does; values of the column `kind` are places in here."""
 
-LAUNCH, SYNC = CALL_KINDS.index("launch"), CALL_KINDS.index("sync")
+SYNC = CALL_KINDS.index("sync")
 
 _TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _NEEDED = ("start", "end", "globalTid", "correlationId")

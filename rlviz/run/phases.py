@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIVITY",
-    "NO_PHASE",
     "activity_codes",
     "all_phases",
     "marked_ranges",
@@ -39,7 +38,7 @@ __all__ = [
     "phase_spans",
 ]
 
-NO_PHASE = -1
+_NO_PHASE = -1
 
 ACTIVITY = (*PHASES, "communication", "copy", "compute")
 """What a GPU event was for: its phase, but what only moves data by its kind."""
@@ -165,9 +164,9 @@ def phase_at(spans: Mapping[str, Spans], at: Int64) -> NDArray[np.int16]:
     Returns
     -------
     ndarray of int16, shape (n,)
-        Index into ``rlviz.run.rules.PHASES``, `NO_PHASE` outside of all.
+        Index into ``rlviz.run.rules.PHASES``, -1 outside of all.
     """
-    result = np.full(len(at), NO_PHASE, np.int16)
+    result = np.full(len(at), _NO_PHASE, np.int16)
     for phase in reversed(_PRECEDENCE):
         first, last = (np.searchsorted(at, limits) for limits in spans.get(phase, _NEVER))
         for inside in zip(first.tolist(), last.tolist(), strict=True):
@@ -195,7 +194,7 @@ def activity_codes(part: GpuPart, spans: Mapping[str, Spans], communicates: Flag
     """
     phase = phase_at(spans, part.start_ns)
     is_copy = (part.kind == MEMCPY) | (part.kind == MEMSET)
-    code = np.where(phase == NO_PHASE, ACTIVITY.index("compute"), phase).astype(np.uint8)
+    code = np.where(phase == _NO_PHASE, ACTIVITY.index("compute"), phase).astype(np.uint8)
     # A refit is communication as such: its kernels say nothing that the phase does not.
     by_kind = phase != PHASES.index("refit")
     code[by_kind & communicates[part.name]] = _COMMUNICATION
