@@ -135,7 +135,8 @@ def test_any_window_of_any_track_equals_a_sweep(
     later = Track.of(1, start + 7, end + 7, name, code, groups)
     pixel_ns = max(span // width_px, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query, "_MOST_FRESH", most)
+        for limit in ("_MOST_FRESH", "_BATCH"):
+            patch.setattr(query, limit, most)
         both = strips_of([own, later], at, at + span, pixel_ns)
     assert all(strip.width_ns <= (2 if most == 3 else 1) * pixel_ns for strip in both)
     for strip, its in zip(both, (own, later), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +12,12 @@ import numpy as np
 from rlviz.levels.fresh import fresh_strips
 from rlviz.levels.strip import Strip
 from rlviz.levels.tracks import remembered_groups, tracks_of
-from rlviz.processors import processors
 from rlviz.run.frames import write_frames
 from rlviz.run.run import Run
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,12 +35,11 @@ __all__ = ["MARKS", "Strip", "View", "ZoomableRun", "strips_of"]
 MARKS = 10_000
 """A view has so many events at most, or else buckets."""
 
-
-# With fewer events and buckets, threads cost more than they give.
-_MANY = 40_000
-_MANY_BUCKETS = 100_000
 # So many are summed up anew for a view within some milliseconds.
 _MOST_FRESH = 60_000
+# Events and buckets that are summed up together: more take more memory, which the system has to
+# hand out first, and less of it fits into the processor's.
+_BATCH = 60_000
 
 
 @dataclass(frozen=True)
@@ -216,10 +213,9 @@ def _strips_of(
         near = [track for track in below if track.finest_ns <= pixel_ns]
         found |= {track.row: _held(track, start_ns, end_ns, pixel_ns, facet) for track in near}
         below = [track for track in below if track.row not in found]
-    if below:
-        many = sum(counts[track.row] for track in below) >= _MANY
-        many |= len(below) * (end_ns - start_ns) // pixel_ns >= _MANY_BUCKETS
-        fresh = _fresh(below, start_ns, end_ns, pixel_ns, facet, processors() if many else 1)
+    width_ns = 1 << (pixel_ns.bit_length() - 1)
+    for some in _batches(below, counts, (end_ns - start_ns) // width_ns):
+        fresh = fresh_strips(some, start_ns, end_ns, width_ns, facet)
         found |= {strip.row: strip for strip in fresh}
     return tuple(found[track.row] for track in tracks)
 
@@ -232,25 +228,21 @@ def _held(track: Track, start_ns: int, end_ns: int, width_ns: int, facet: Facet)
     return Strip(track.row, held.first * held.width_ns, held.width_ns, *columns)
 
 
-def _fresh(
-    tracks: Sequence[Track],
-    start_ns: int,
-    end_ns: int,
-    pixel_ns: int,
-    facet: Facet,
-    most_threads: int,
-) -> list[Strip]:
-    """Aggregate events of several rows, in so many threads at most."""
-    width = 1 << (pixel_ns.bit_length() - 1)
-    threads = min(most_threads, len(tracks))
-    if threads == 1:
-        return fresh_strips(tracks, start_ns, end_ns, width, facet)
-    with ThreadPoolExecutor(threads) as pool:
-        made = [
-            pool.submit(fresh_strips, tracks[own::threads], start_ns, end_ns, width, facet)
-            for own in range(threads)
-        ]
-        return [strip for strips in made for strip in strips.result()]
+def _batches(
+    tracks: Sequence[Track], counts: Mapping[int, int], buckets: int
+) -> Iterator[list[Track]]:
+    """Part tracks so that the events and buckets of each part are few, or it is a single one."""
+    some: list[Track] = []
+    size = 0
+    for track in tracks:
+        own = counts[track.row] + buckets
+        if some and size + own > _BATCH:
+            yield some
+            some, size = [], 0
+        some.append(track)
+        size += own
+    if some:
+        yield some
 
 
 def _events(start_ns: int, end_ns: int, tracks: list[Track]) -> View:
