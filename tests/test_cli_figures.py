@@ -116,7 +116,7 @@ def cells_until(mark: str, line: str) -> int:
 
 
 def test_differences_stand_below_their_heads_whatever_a_run_is_called(runs: Path) -> None:
-    told = rlviz("compare", f"前の実行={runs / 'before'}", f"a\x1b[1mb={runs / 'after'}")
+    told = here("compare", f"前の実行={runs / 'before'}", f"a\x1b[1mb={runs / 'after'}")
     assert told.exit_code == 0, told.output
     head, *lines = told.stdout.splitlines()[2:]
     assert "\x1b" not in told.stdout
