@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rlviz.run.drift import Drift
 
 __all__ = [
-    "FLAGGED_NS",
     "describe",
     "length_text",
     "span_text",
@@ -28,8 +27,8 @@ __all__ = [
     "tell_pauses",
 ]
 
-FLAGGED_NS = 50_000_000
-"""NTP keeps hosts within some ten ms of each other: a clock that is further off is wrong."""
+# NTP keeps hosts within some ten ms of each other: a clock that is further off is wrong.
+_FLAGGED_NS = 50_000_000
 
 _LISTED = 8
 
@@ -94,7 +93,7 @@ def tell(
 ) -> Iterator[Diagnostic]:
     """Say which clocks are wrong, were corrected, or could not be."""
     for number, base in enumerate(bases):
-        if abs(base.stepped_ns) > FLAGGED_NS:
+        if abs(base.stepped_ns) > _FLAGGED_NS:
             yield _stepped(base)
         method = alignments[base.reports[0]].method
         if method == "user":
@@ -188,7 +187,7 @@ def _corrected(base: BaseClock, verdict: Verdict) -> Diagnostic:
         f"by {span_text(verdict.offset_ns)}, as told by {_told_by(verdict)} (residual: median "
         f"{length_text(median)}, worst {length_text(worst)}{bias})."
     )
-    if abs(verdict.offset_ns) <= FLAGGED_NS:
+    if abs(verdict.offset_ns) <= _FLAGGED_NS:
         return Diagnostic("info", "clock-corrected", message, count=verdict.anchors)
     message += " That is more than NTP leaves: check the time service of the hosts."
     return Diagnostic("warning", "clock-corrected", message, count=verdict.anchors)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     Int64 = NDArray[np.int64]
 
-__all__ = ["JITTER_NS", "Link", "Pair", "find_link", "link_near"]
+__all__ = ["Link", "Pair", "find_link", "link_near"]
 
-JITTER_NS = 50_000
-"""Ends of one collective on two ranks, on one clock, are up to this apart."""
+# Ends of one collective on two ranks, on one clock, are up to this apart.
+_JITTER_NS = 50_000
 
 _LEAST_ANCHORS = 3
 # Fewer can agree by chance. Of the collectives that both sides should have seen, this share has to
@@ -119,7 +119,7 @@ def find_link(
     pairs = _in_common(ones, others, kind)
     if expected_ns is not None:
         link = _link_near(pairs, expected_ns, kind)
-        if link is not None and abs(link.offset_ns - expected_ns) <= JITTER_NS:
+        if link is not None and abs(link.offset_ns - expected_ns) <= _JITTER_NS:
             return link
     for seed in _seeds(pairs):
         # What one pair of ranks makes likely, others are tried at.
@@ -291,7 +291,7 @@ def _link(best: tuple[Pair, ...], candidates: Iterable[int], kind: Kind) -> Link
 def _sharpest(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
     """Leave out ranks of other communicators, which end nearly together but less sharply."""
     sharpest = min(p.spread_ns for p in pairs if len(p.place) >= _LEAST_ANCHORS)
-    return tuple(p for p in pairs if p.spread_ns <= _RIVAL_SPREAD * sharpest + JITTER_NS)
+    return tuple(p for p in pairs if p.spread_ns <= _RIVAL_SPREAD * sharpest + _JITTER_NS)
 
 
 def _between_last(pairs: tuple[Pair, ...], kind: Kind) -> tuple[int, int]:
@@ -326,7 +326,7 @@ def _is_rival(best: tuple[Pair, ...], offset_ns: int, kind: Kind) -> bool:
         return False
     return (
         _share(fitting) >= _RIVAL_SHARE * _share(best)
-        and _spread(fitting) <= _RIVAL_SPREAD * _spread(best) + JITTER_NS
+        and _spread(fitting) <= _RIVAL_SPREAD * _spread(best) + _JITTER_NS
     )
 
 

@@ -27,15 +27,14 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["EXPOSED_SHARE", "MOSTLY", "TrainingFaults"]
+__all__ = ["TrainingFaults"]
 
-EXPOSED_SHARE = 0.05
-"""Least share of an iteration that exposed communication must take: the last collective of a
-microbatch and the norm of the gradients are never hidden, and take some per cent."""
+# Least share of an iteration that exposed communication must take: the last collective of a
+# microbatch and the norm of the gradients are never hidden, and take some per cent.
+_EXPOSED_SHARE = 0.05
 
-MOSTLY = 0.5
-"""A straggler is one rank: last at this share of the collectives, charged this share of the
-time."""
+# A straggler is one rank: last at this share of the collectives, charged this share of the time.
+_MOSTLY = 0.5
 
 _LONGEST_NAME = 48
 _HIDES = 0.9  # what generation hides of it is said from a tenth on
@@ -73,9 +72,9 @@ class TrainingFaults:
                 charged[row] = charged.get(row, 0) + ns
         self._worst_row = max(charged, key=lambda row: charged[row], default=None)
         self._times_last = sum(o.times_last for o in self._matched if o.row == self._worst_row)
-        self._is_one_rank = self._times_last >= MOSTLY * self._collectives and max(
+        self._is_one_rank = self._times_last >= _MOSTLY * self._collectives and max(
             charged.values(), default=0
-        ) >= MOSTLY * sum(charged.values())
+        ) >= _MOSTLY * sum(charged.values())
         # From the first to the last arrival at each matched collective, by iteration.
         self._spreads_ns = np.array(
             [
@@ -128,7 +127,7 @@ class TrainingFaults:
         if not self._is_one_rank and self._uneven:
             least = np.maximum(least - self._spreads_ns, 0)
         held = self._held(least)
-        if held is None or held.whole.share < EXPOSED_SHARE:
+        if held is None or held.whole.share < _EXPOSED_SHARE:
             return []
         row = self._most_exposed
         text = (

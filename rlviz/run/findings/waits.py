@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Spans = tuple[Int64, Int64]
 
-__all__ = ["REFIT_SHARE", "exposed_generation", "refit_stall", "training_waits"]
+__all__ = ["exposed_generation", "refit_stall", "training_waits"]
 
-REFIT_SHARE = 0.08
-"""Least share of an iteration that a refit must take: weights have to travel, and some per cent of
-an iteration are what that takes in a run that is well set up."""
+# Least share of an iteration that a refit must take: weights have to travel, and some per cent of
+# an iteration are what that takes in a run that is well set up.
+_REFIT_SHARE = 0.08
 
 _LAST_SHARE = 0.05  # a GPU this much of the refit behind the others is named
 
@@ -74,7 +74,7 @@ def refit_stall(turns: Turns) -> list[Finding]:
     refits = [(i, i.refit) for i in turns.iterations if i.refit is not None]
     losses = [Loss(i, _stalled_ns(turns, refit), refit.span) for i, refit in refits]
     cost = turns.cost(losses)
-    if cost is None or cost.share < REFIT_SHARE:
+    if cost is None or cost.share < _REFIT_SHARE:
         return []
     computing_is_known = any(gpu.unknown is None for gpu in turns.metrics.generation_gpus)
     does = "keeps generation from computing for" if computing_is_known else "takes"
