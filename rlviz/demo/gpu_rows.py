@@ -10,7 +10,11 @@ from rlviz.demo.export import EACH, ExportFile, rows_of
 from rlviz.demo.plan import Stage
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rlviz.demo.cover import Activity
+
+    Int64 = NDArray[np.int64]
 
 __all__ = ["write_activity"]
 
@@ -34,98 +38,13 @@ def write_activity(
     """
     if len(activity.kernels.start):
         _kernels(out, activity, pid, zero)
-    copies = activity.copies
-    for stage, (kind, source, target, bytes_per_us) in _COPY_KINDS.items():
-        chosen = copies.stage == stage
-        if chosen.any():
-            length = (copies.end - copies.start)[chosen]
-            out.insert(
-                "CUPTI_ACTIVITY_KIND_MEMCPY",
-                {
-                    "start": EACH,
-                    "end": EACH,
-                    **_PLACE,
-                    "streamId": 23,
-                    "correlationId": EACH,
-                    "globalPid": pid,
-                    "bytes": EACH,
-                    "copyKind": kind,
-                    "srcKind": source,
-                    "dstKind": target,
-                    "copyCount": 1,
-                },
-                rows_of(
-                    copies.start[chosen] - zero,
-                    copies.end[chosen] - zero,
-                    activity.copy_correlation[chosen],
-                    np.maximum(length * bytes_per_us, 4),
-                ),
-            )
+    if len(activity.copies.start):
+        _copies(out, activity, pid, zero)
     if len(activity.sets.start):
-        out.insert(
-            "CUPTI_ACTIVITY_KIND_MEMSET",
-            {
-                "start": EACH,
-                "end": EACH,
-                **_PLACE,
-                "streamId": 23,
-                "correlationId": EACH,
-                "globalPid": pid,
-                "value": 0,
-                "bytes": 4_194_304,
-                "memKind": 2,
-            },
-            rows_of(activity.sets.start - zero, activity.sets.end - zero, activity.set_correlation),
-        )
-    graphs = activity.graphs
-    if len(graphs.start):
-        out.insert(
-            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-            {
-                "start": EACH,
-                "end": EACH,
-                **_PLACE,
-                "streamId": 7,
-                "correlationId": EACH,
-                "globalPid": pid,
-                "graphId": _GRAPH,
-                "graphExecId": EACH,
-            },
-            rows_of(
-                graphs.start - zero,
-                graphs.end - zero,
-                activity.graph_correlation,
-                12 + np.arange(len(graphs.start)) % 3,
-            ),
-        )
-    calls = activity.launches
-    apis = out.texts(calls.apis)
-    callers = np.array(threads)
-    for event_class, driver in ((0, False), (1, True)):
-        chosen = (
-            np.array([name.startswith("cuL") for name in calls.apis], bool)[calls.api] == driver
-        )
-        if chosen.any():
-            out.insert(
-                "CUPTI_ACTIVITY_KIND_RUNTIME",
-                {
-                    "start": EACH,
-                    "end": EACH,
-                    "eventClass": event_class,
-                    "globalTid": EACH,
-                    "correlationId": EACH,
-                    "nameId": EACH,
-                    "returnValue": 0,
-                    "callchainId": None,
-                },
-                rows_of(
-                    calls.start[chosen] - zero,
-                    calls.end[chosen] - zero,
-                    callers[calls.thread[chosen]],
-                    calls.correlation[chosen],
-                    apis[calls.api[chosen]],
-                ),
-            )
+        _sets(out, activity, pid, zero)
+    if len(activity.graphs.start):
+        _graphs(out, activity, pid, zero)
+    _calls(out, activity, np.array(threads), zero)
 
 
 def _kernels(out: ExportFile, activity: Activity, pid: int, zero: int) -> None:
@@ -181,3 +100,104 @@ def _kernels(out: ExportFile, activity: Activity, pid: int, zero: int) -> None:
         each = [column[chosen] for column in columns] + ([node] if graph else [])
         if chosen.any():
             out.insert("CUPTI_ACTIVITY_KIND_KERNEL", values | extra, rows_of(*each))
+
+
+def _copies(out: ExportFile, activity: Activity, pid: int, zero: int) -> None:
+    copies = activity.copies
+    for stage, (kind, source, target, bytes_per_us) in _COPY_KINDS.items():
+        chosen = copies.stage == stage
+        if chosen.any():
+            length = (copies.end - copies.start)[chosen]
+            out.insert(
+                "CUPTI_ACTIVITY_KIND_MEMCPY",
+                {
+                    "start": EACH,
+                    "end": EACH,
+                    **_PLACE,
+                    "streamId": 23,
+                    "correlationId": EACH,
+                    "globalPid": pid,
+                    "bytes": EACH,
+                    "copyKind": kind,
+                    "srcKind": source,
+                    "dstKind": target,
+                    "copyCount": 1,
+                },
+                rows_of(
+                    copies.start[chosen] - zero,
+                    copies.end[chosen] - zero,
+                    activity.copy_correlation[chosen],
+                    np.maximum(length * bytes_per_us, 4),
+                ),
+            )
+
+
+def _sets(out: ExportFile, activity: Activity, pid: int, zero: int) -> None:
+    out.insert(
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        {
+            "start": EACH,
+            "end": EACH,
+            **_PLACE,
+            "streamId": 23,
+            "correlationId": EACH,
+            "globalPid": pid,
+            "value": 0,
+            "bytes": 4_194_304,
+            "memKind": 2,
+        },
+        rows_of(activity.sets.start - zero, activity.sets.end - zero, activity.set_correlation),
+    )
+
+
+def _graphs(out: ExportFile, activity: Activity, pid: int, zero: int) -> None:
+    graphs = activity.graphs
+    out.insert(
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+        {
+            "start": EACH,
+            "end": EACH,
+            **_PLACE,
+            "streamId": 7,
+            "correlationId": EACH,
+            "globalPid": pid,
+            "graphId": _GRAPH,
+            "graphExecId": EACH,
+        },
+        rows_of(
+            graphs.start - zero,
+            graphs.end - zero,
+            activity.graph_correlation,
+            12 + np.arange(len(graphs.start)) % 3,
+        ),
+    )
+
+
+def _calls(out: ExportFile, activity: Activity, threads: Int64, zero: int) -> None:
+    calls = activity.launches
+    apis = out.texts(calls.apis)
+    for event_class, driver in ((0, False), (1, True)):
+        chosen = (
+            np.array([name.startswith("cuL") for name in calls.apis], bool)[calls.api] == driver
+        )
+        if chosen.any():
+            out.insert(
+                "CUPTI_ACTIVITY_KIND_RUNTIME",
+                {
+                    "start": EACH,
+                    "end": EACH,
+                    "eventClass": event_class,
+                    "globalTid": EACH,
+                    "correlationId": EACH,
+                    "nameId": EACH,
+                    "returnValue": 0,
+                    "callchainId": None,
+                },
+                rows_of(
+                    calls.start[chosen] - zero,
+                    calls.end[chosen] - zero,
+                    threads[calls.thread[chosen]],
+                    calls.correlation[chosen],
+                    apis[calls.api[chosen]],
+                ),
+            )
