@@ -124,7 +124,7 @@ def test_nothing_of_the_machine_or_its_environment_is_in_them(tmp_path: Path) ->
 
 
 def test_long_names_are_written_in_groups_of_few_rows(tmp_path: Path) -> None:
-    events, size = 150, 1_000_000
+    events, size = 300, 1_000_000
     with Export(tmp_path / "reports" / "policy_worker_1.sqlite") as export:
         for number in range(events):
             export.push_pop(number * 10, number * 10 + 5, f"{number % 2}" * size)
@@ -134,5 +134,5 @@ def test_long_names_are_written_in_groups_of_few_rows(tmp_path: Path) -> None:
     for frame, expected in (("ranges", run.ranges()), ("kernels", run.kernels())):
         found = pl.read_parquet(tmp_path / "frames" / f"{frame}.parquet")
         assert_frame_equal(found, expected)
-        # As one group they would be spelled out all at once.
-        assert events * size / found.n_chunks() <= frames._TEXT_A_GROUP
+        # As one group they would be spelled out all at once. Some polars make groups of like size.
+        assert events * size / found.n_chunks() <= 2 * frames._TEXT_A_GROUP

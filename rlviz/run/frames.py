@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -47,11 +46,10 @@ _ROWS_A_GROUP = 1 << 18
 _TEXT_A_GROUP = 64 << 20
 
 
-class _TooMuchText(Exception):
-    """So many rows of this report are too much text for one row group."""
+class _TooMuchText(NamedTuple):
+    """The rows of a report are too much text for one row group, which may have so many."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    rows: int
 
 
 def write_frames(run: Run, folder: Path) -> list[Path]:
@@ -103,29 +101,26 @@ def _rows_a_group(frame: pl.DataFrame, rows: int = _ROWS_A_GROUP) -> int:
 def _write_details(run: Run, kind: Detail, target: Path) -> None:
     about, rows = _about(run, kind, schema(kind)), _ROWS_A_GROUP
     while True:
-        try:
-            with _error_of_ours() as errors:
-                frames = _details(run, kind, rows, errors)
-                frames.sink_parquet(target, metadata=about, row_group_size=rows)
-        except _TooMuchText as text:
-            rows = text.rows
-        else:
-            return
+        stopped: list[RlvizError | _TooMuchText] = []
+        frames = _details(run, kind, rows, stopped)
+        frames.sink_parquet(target, metadata=about, row_group_size=rows)
+        match stopped:
+            case []:
+                return
+            case [_TooMuchText() as text]:
+                rows = text.rows
+            case [RlvizError() as error]:
+                raise error
 
 
-@contextmanager
-def _error_of_ours() -> Iterator[list[Exception]]:
-    """Raise the error that a source has noted: polars may raise one of its own instead."""
-    noted: list[Exception] = []
-    try:
-        yield noted
-    except pl.exceptions.ComputeError:
-        if noted:
-            raise noted[0] from None
-        raise
+def _details(
+    run: Run, kind: Detail, rows: int, stopped: list[RlvizError | _TooMuchText]
+) -> pl.LazyFrame:
+    """Read events one report after the other, until something stops it, which is noted.
 
+    A source must not raise it: polars may raise an error of its own instead, and write on after it.
+    """
 
-def _details(run: Run, kind: Detail, rows: int, errors: list[Exception]) -> pl.LazyFrame:
     def source(
         with_columns: list[str] | None,
         predicate: pl.Expr | None,
@@ -138,11 +133,11 @@ def _details(run: Run, kind: Detail, rows: int, errors: list[Exception]) -> pl.L
             for frame in run.events.details(kind):
                 named = run._named(kind, frame.rename({"short": "short_name"}, strict=False))
                 if (fewer := _rows_a_group(named, rows)) < rows:
-                    raise _TooMuchText(fewer)
+                    stopped.append(_TooMuchText(fewer))
+                    return
                 yield named
-        except (RlvizError, _TooMuchText) as error:
-            errors.append(error)
-            raise
+        except RlvizError as error:
+            stopped.append(error)
 
     return register_io_source(source, schema=schema(kind))
 
