@@ -222,8 +222,8 @@ HEAD = """\
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
-RUNS = [(16, 1_000_000), (16, 4_000_000), (16, 10_000_000), (64, 100_000_000)]
-"""Reports and kernels of the runs that are measured."""
+# Reports and kernels of the runs that are measured.
+_RUNS = [(16, 1_000_000), (16, 4_000_000), (16, 10_000_000), (64, 100_000_000)]
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -243,7 +243,7 @@ def _written(runs: Sequence[tuple[int, int]]) -> Iterator[Path]:
 def main() -> None:
     """Read the options, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=_size, nargs="+", metavar="REPORTS:KERNELS", default=RUNS)
+    parser.add_argument("--runs", type=_size, nargs="+", metavar="REPORTS:KERNELS", default=_RUNS)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--stdlib", action="store_true", help="also without the column reader")
     parser.add_argument("--folder", type=Path, nargs="+", help="runs that were written before")

@@ -130,7 +130,7 @@ class Track:
 
     def count(self, start_ns: int, end_ns: int) -> int:
         """Count the events that may reach into a window: no fewer than do."""
-        first, last = self._between(start_ns, end_ns)
+        first, _, last = self._between(start_ns, end_ns)
         return last - first
 
     def inside(self, start_ns: int, end_ns: int) -> Int64:
@@ -143,13 +143,12 @@ class Track:
 
     def chosen(self, start_ns: int, end_ns: int) -> slice | Int64:
         """Give the same as `inside`, as a slice where they stand together."""
-        first, last = self._between(start_ns, end_ns)
+        first, begun, last = self._between(start_ns, end_ns)
         # What begins in it reaches into it; others may be among those that began before.
-        before = slice(first, max(first, min(self.events.begun_before(start_ns), last)))
-        reaches = self.events.end_behind(before, start_ns)
+        reaches = self.events.end_behind(slice(first, begun), start_ns)
         if reaches.all():
             return slice(first, last)
-        return np.concatenate((first + np.flatnonzero(reaches), np.arange(before.stop, last)))
+        return np.concatenate((first + np.flatnonzero(reaches), np.arange(begun, last)))
 
     def buckets(self, start_ns: int, end_ns: int, width_ns: int) -> Level:
         """Aggregate a window: buckets of a level, or of the events where none is fine enough.
@@ -191,10 +190,16 @@ class Track:
         start, end, name = events.start_ns(own), events.end_ns(own), events.name(own)
         return columns_of(start, end, name, self.code[own], self.groups, self.codes)
 
-    def _between(self, start_ns: int, end_ns: int) -> tuple[int, int]:
-        starts, ends = (self.events.begun_before(at) for at in (start_ns, end_ns))
-        first = min(starts, self._reaching(start_ns))
-        return first, max(first, ends)
+    def _between(self, start_ns: int, end_ns: int) -> tuple[int, int, int]:
+        """Give numbers: of the first event that may reach into a window, and begin in it; the end.
+
+        Parameters
+        ----------
+        start_ns, end_ns : int
+            The window; `start_ns <= end_ns`.
+        """
+        begun, last = (self.events.begun_before(at) for at in (start_ns, end_ns))
+        return min(begun, self._reaching(start_ns)), begun, last
 
     def _reaching(self, at_ns: int) -> int:
         """Give the number of the first event that ends behind a moment."""

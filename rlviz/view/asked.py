@@ -90,8 +90,9 @@ def window_asked(message: Mapping[str, Any]) -> Window:
     >>> window_asked({"start": 1, "end": 2.5, "width": 900}).end_s
     2.5
     """
-    start_s, end_s, width = (_number(message.get(key)) for key in ("start", "end", "width"))
-    if not (start_s < end_s and 1 <= width <= _WIDEST_PX):
+    start_s, end_s = place_told(message)
+    width = _number(message.get("width"))
+    if not 1 <= width <= _WIDEST_PX:
         msg = "the window has no width"
         raise ValueError(msg)
     color_by, search = message.get("color_by", "phase"), search_asked(message)
